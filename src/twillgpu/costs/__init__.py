@@ -1,1 +1,1 @@
-
+"""Prices, bounds and time resolution."""

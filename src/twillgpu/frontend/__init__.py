@@ -1,1 +1,1 @@
-
+"""From Triton source or TTGIR text to the tile IR."""

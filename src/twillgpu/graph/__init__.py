@@ -1,1 +1,1 @@
-
+"""The loop body as a dependence graph."""

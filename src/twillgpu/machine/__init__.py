@@ -1,1 +1,1 @@
-
+"""Machines: data files, the record, the loader."""

@@ -1,1 +1,1 @@
-
+"""The search for the smallest initiation interval."""

@@ -1,1 +1,1 @@
-
+"""An independent check of schedules, from the definitions."""

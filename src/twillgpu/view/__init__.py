@@ -1,1 +1,1 @@
-
+"""Reports and pictures of any record."""
