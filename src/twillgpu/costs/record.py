@@ -118,7 +118,8 @@ class RuleOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A scheduling problem. ``registers`` is ``None`` where registers are unlimited; memories that are not
-    listed are unlimited; ``fixed_bytes`` is what lives outside the loop, per memory."""
+    listed are unlimited; ``fixed_bytes`` is what lives outside the loop, per memory.
+    """
 
     name: str
     machine: str
@@ -142,7 +143,8 @@ class Problem:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
     """A lower bound on the initiation interval: its name (a unit, ``recurrence``, a memory, ``registers``),
-    cycles, the reason in words, and the ops it consists of."""
+    cycles, the reason in words, and the ops it consists of.
+    """
 
     name: str
     cycles: int
@@ -165,7 +167,8 @@ class Bounds:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """Time resolution of a search: one slot is ``slot_cycles`` cycles, costs rounded ``up`` (a schedule found
-    holds in cycles) or ``down`` (a refutation holds in cycles)."""
+    holds in cycles) or ``down`` (a refutation holds in cycles).
+    """
 
     slot_cycles: int
     rounding: Literal["up", "down"]

@@ -17,7 +17,8 @@ only for scalar pointers; a tensor of pointers is a register tile of dtype ``ptr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileType:
     """Type of a value: where it is, its shape in elements, element type (``f32``, ``f16``, ``i32``, ``ptr<f16>``),
-    and the layout encoding as MLIR text with aliases expanded (empty where there is none)."""
+    and the layout encoding as MLIR text with aliases expanded (empty where there is none).
+    """
 
     space: Space
     shape: tuple[int, ...] = ()
@@ -37,7 +38,8 @@ class KernelValue:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubTile:
     """Which part of a split op this is: slice ``index`` of ``count`` along dimension ``dimension`` of its tile;
-    ``origin`` is the name of the op it was split from (the inverse map of the sub-tiling)."""
+    ``origin`` is the name of the op it was split from (the inverse map of the sub-tiling).
+    """
 
     dimension: int
     index: int
@@ -79,7 +81,8 @@ class KernelOp:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
     """A loop-carried value: the block argument, its initial value (a name defined before the loop), the name
-    yielded at the end of the iteration, and the loop's result that holds it after the loop."""
+    yielded at the end of the iteration, and the loop's result that holds it after the loop.
+    """
 
     argument: KernelValue
     initial: str
@@ -90,7 +93,8 @@ class Carried:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
     """The loop to schedule: ``for induction in range(lower, upper, step)`` (names of values), carried values,
-    and the ops of one iteration in program order."""
+    and the ops of one iteration in program order.
+    """
 
     name: str
     induction: KernelValue

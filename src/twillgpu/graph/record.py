@@ -26,7 +26,8 @@ class Use:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """What an op produces. ``alias`` names a storage shared with other ops' results, counted once;
-    ``registers_per_thread`` is ``None`` where it follows from bytes and warps."""
+    ``registers_per_thread`` is ``None`` where it follows from bytes and warps.
+    """
 
     space: ValueSpace
     bytes: int
@@ -47,7 +48,8 @@ class Cost:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """One machine op inside a graph op, as the cost model needs it: opcode, types, and the combine ops of a
-    reduction. Ops that cost nothing (broadcast, expand_dims, views) are not listed."""
+    reduction. Ops that cost nothing (broadcast, expand_dims, views) are not listed.
+    """
 
     opcode: str
     operands: tuple[TileType, ...]
@@ -88,7 +90,8 @@ class Op:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """``head`` of iteration i depends on ``tail`` of iteration i - ``distance``. ``latency_cycles`` is ``None``
-    where it is the tail's own latency (``data``) or follows from the kind."""
+    where it is the tail's own latency (``data``) or follows from the kind.
+    """
 
     tail: str
     head: str
@@ -101,7 +104,8 @@ class Edge:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resident:
     """A value that lives through the whole loop in the registers of every group that holds one of ``users``
-    (loop-invariant tiles, carried scalars)."""
+    (loop-invariant tiles, carried scalars).
+    """
 
     name: str
     registers_per_thread: int
@@ -112,7 +116,8 @@ class Resident:
 class DepGraph:
     """A loop body. ``fixed_bytes`` is what lives outside the loop, per memory. ``machine`` is the machine that
     a graph file names or carries, ``None`` for kernels. ``legality`` lists (rule, together|apart, op, op)
-    facts that the kernel's ops imply."""
+    facts that the kernel's ops imply.
+    """
 
     name: str
     ops: tuple[Op, ...]

@@ -74,7 +74,8 @@ class Schedule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refuted:
     """A range of initiation intervals ``first..last`` (cycles, inclusive) that no schedule reaches; why, in
-    words; and the rule families that force it (empty: an analytic bound)."""
+    words; and the rule families that force it (empty: an analytic bound).
+    """
 
     first_cycles: int
     last_cycles: int
