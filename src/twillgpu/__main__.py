@@ -1,0 +1,5 @@
+"""``python -m twillgpu``."""
+
+from twillgpu.cli import main
+
+main()

@@ -1,0 +1,59 @@
+"""Where a command's answer goes: standard output, or a file that is never overwritten unasked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from twillgpu.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Standard output, or a file. The checks run before any work is done for it.
+
+    Raises ``InputError`` where the file exists and ``force`` is not given, is a directory, or has no folder.
+    """
+
+    file: Path | None
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        if self.file is None:
+            return
+        if self.file.is_dir():
+            raise InputError(f"-o {self.file}", "is a directory", "name a file in it")
+        if self.file.exists() and not self.force:
+            raise InputError(
+                f"-o {self.file}", "the file exists", "name another file, or add --force to overwrite it"
+            )
+        if not self.file.parent.is_dir():
+            raise InputError(f"-o {self.file}", f"there is no folder {self.file.parent}", "create it first")
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a person reads it as it is printed."""
+        return self.file is None and sys.stdout.isatty()
+
+    def deliver(self, text: str) -> None:
+        """Print or write ``text``; a reader that closes the pipe early (``| head``) is not a mistake."""
+        if self.file is not None:
+            self._write(self.file, text)
+            return
+        try:
+            click.echo(text, nl=False)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still buffered goes nowhere, or the interpreter would complain about the pipe when it exits.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _write(self, file: Path, text: str) -> None:
+        try:
+            with file.open("w" if self.force else "x", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise InputError(f"-o {file}", f"cannot be written ({error.strerror})", "name another place") from None

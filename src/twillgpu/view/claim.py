@@ -1,0 +1,62 @@
+"""What a search may claim, in words."""
+
+from __future__ import annotations
+
+from twillgpu.schedule.record import Refuted, SearchResult
+from twillgpu.view.text import number, plural, section, wrap
+
+
+def verdict(result: SearchResult) -> str:
+    """Return the headline: the interval and how far it is proved."""
+    scope = f"minimum over all schedules of at most {plural(result.max_stages, 'stage')}"
+    if result.schedule is None:
+        return _without_schedule(result)
+    found = f"I = {plural(result.schedule.ii_cycles, 'cycle')} per iteration"
+    if result.status == "optimal":
+        return f"{found}, optimal: {scope}"
+    gap = result.schedule.ii_cycles - result.lower_bound_cycles
+    share = gap / result.schedule.ii_cycles
+    return (
+        f"{found}, not proved optimal: at most {plural(gap, 'cycle')} ({share:.1%}) above the {scope}, "
+        f"which is {number(result.lower_bound_cycles)} or more"
+    )
+
+
+def _without_schedule(result: SearchResult) -> str:
+    if result.status == "infeasible":
+        return f"infeasible: no schedule of at most {plural(result.max_stages, 'stage')} exists at any interval"
+    return (
+        f"no schedule found before a limit was reached; any schedule of at most {plural(result.max_stages, 'stage')} "
+        f"takes {plural(result.lower_bound_cycles, 'cycle')} or more per iteration"
+    )
+
+
+def claim_section(result: SearchResult) -> list[str]:
+    """The headline, and what proves the lower bound."""
+    lines = wrap(verdict(result))
+    if result.bound_reason:
+        lines += wrap(f"lower bound {number(result.lower_bound_cycles)}: {result.bound_reason}")
+    return section("Result", lines)
+
+
+def refuted_section(result: SearchResult) -> list[str]:
+    """Each range of intervals that was refuted, why, and the rules that force it."""
+    lines = [line for refuted in result.refuted for line in wrap(_refuted(refuted), hang="  ")]
+    return section("Refuted intervals", lines)
+
+
+def _refuted(refuted: Refuted) -> str:
+    first, last = number(refuted.first_cycles), number(refuted.last_cycles)
+    span = f"I = {first}" if first == last else f"I = {first} to {last}"
+    rules = f" [rules: {', '.join(refuted.families)}]" if refuted.families else ""
+    return f"{span}: {refuted.reason}{rules}"
+
+
+def bounds_section(result: SearchResult) -> list[str]:
+    """Lower bounds on the interval, largest first; the binding one is marked."""
+    lines = []
+    for place, bound in enumerate(result.bounds.bounds):
+        mark = ">" if place == 0 else " "
+        text = f"{mark} {number(bound.cycles):>9}  {bound.name}: {bound.reason}"
+        lines += wrap(text, hang=" " * 13)
+    return section("Lower bounds on I in cycles (> binding)", lines)

@@ -1,0 +1,118 @@
+"""Sections of a report that show the schedule itself: ops, groups, buffers, utilisation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from twillgpu.costs.record import PricedOp, Problem
+from twillgpu.schedule.record import Buffer, Schedule
+from twillgpu.view.period import utilisation
+from twillgpu.view.picture import marks
+from twillgpu.view.text import number, plural, section, table
+
+TMEM_COLUMN_BYTES = 512
+"""A TMEM column: 128 lanes of 32 bits."""
+BAR = 30
+
+
+def ops_section(problem: Problem, schedule: Schedule) -> list[str]:
+    """Every op in order of start: letter in the picture, source, busiest unit, start, stage, slot, group."""
+    letters = marks(schedule)
+    priced = {op.name: op for op in problem.ops}
+    file = _common_file(op.source for op in problem.ops)
+    rows = []
+    for op in sorted(schedule.ops, key=lambda op: op.start_cycle):
+        stage, slot = divmod(op.start_cycle, schedule.ii_cycles)
+        what = priced[op.name]
+        figures = (number(op.start_cycle), str(stage), number(slot))
+        rows.append(
+            (
+                letters[op.name],
+                op.name,
+                _line(what.source, file),
+                _unit(what),
+                *figures,
+                schedule.groups[op.group].name,
+            )
+        )
+    source = "line" if file else "source"
+    header = ("", "op", source, "unit", "start", "stage", "slot", "group")
+    where = f" (lines of {file})" if file else ""
+    return section(
+        f"Ops{where}; start, slot in cycles", table(header, rows, right=(2, 4, 5, 6) if file else (4, 5, 6))
+    )
+
+
+def _common_file(sources: Iterable[str]) -> str:
+    files = Counter(source.rpartition(":")[0] for source in sources if source)
+    return next(iter(files)) if len(files) == 1 else ""
+
+
+def _line(source: str, file: str) -> str:
+    return source.removeprefix(f"{file}:") if file else source
+
+
+def _unit(op: PricedOp) -> str:
+    if not op.uses:
+        return "-"
+    held: Counter[str] = Counter()
+    for use in op.uses:
+        held[use.unit] += use.cycles
+    return max(held, key=lambda unit: held[unit])
+
+
+def groups_section(problem: Problem, schedule: Schedule) -> list[str]:
+    """Warp groups with width, register quota and ops; the sums against the machine's.
+
+    The sum of registers counts the warps that fill the last warpgroup up, at the smallest quota.
+    """
+    letters = marks(schedule)
+    rows = []
+    for index, group in enumerate(schedule.groups):
+        ops = sorted((op for op in schedule.ops if op.group == index), key=lambda op: op.start_cycle)
+        quota = str(group.registers_per_thread) if problem.registers is not None else "-"
+        rows.append((group.name, str(group.warps), quota, ", ".join(f"{letters[op.name]} {op.name}" for op in ops)))
+    warps = sum(group.warps for group in schedule.groups)
+    title = f"Warp groups: {number(warps)} of {plural(problem.groups.max_warps, 'warp')}"
+    if problem.registers is not None:
+        held = sum(32 * group.warps * group.registers_per_thread for group in schedule.groups)
+        held += 32 * (-warps % 4) * problem.registers.quota_min
+        title += f", {number(held)} of {plural(problem.registers.per_sm, 'register')}"
+    return section(title, table(("group", "warps", "regs/thread", "ops"), rows, right=(1, 2)))
+
+
+def buffers_section(problem: Problem, schedule: Schedule) -> list[str]:
+    """Rings in SMEM and TMEM: bytes of one copy, copies (and the least that the lifetimes need), place."""
+    rows = [
+        (buffer.name, buffer.space, number(buffer.bytes), str(buffer.depth), str(buffer.depth_floor), _place(buffer))
+        for buffer in sorted(schedule.buffers, key=lambda buffer: (buffer.space, buffer.offset_bytes, buffer.name))
+    ]
+    header = ("buffer", "space", "bytes", "depth", "floor", "place")
+    return section("Buffers" + _memory_use(problem, schedule), table(header, rows, right=(2, 3, 4)))
+
+
+def _place(buffer: Buffer) -> str:
+    stop = buffer.offset_bytes + buffer.depth * buffer.bytes
+    if buffer.space == "tmem" and buffer.offset_bytes % TMEM_COLUMN_BYTES == 0:
+        return f"columns {buffer.offset_bytes // TMEM_COLUMN_BYTES}..{(stop - 1) // TMEM_COLUMN_BYTES}"
+    return f"bytes {number(buffer.offset_bytes)}..{number(stop - 1)}"
+
+
+def _memory_use(problem: Problem, schedule: Schedule) -> str:
+    parts = []
+    for memory in problem.memories:
+        buffers = [buffer for buffer in schedule.buffers if buffer.space == memory.name]
+        fixed = dict(problem.fixed_bytes).get(memory.name, 0)
+        top = max((buffer.offset_bytes + buffer.depth * buffer.bytes for buffer in buffers), default=fixed)
+        if top:
+            parts.append(f"{memory.name} {number(top)} of {number(memory.capacity_bytes)} bytes")
+    return ": " + ", ".join(parts) if parts else ""
+
+
+def utilisation_section(problem: Problem, schedule: Schedule) -> list[str]:
+    """Share of the period for which each unit is held, as a figure and a bar."""
+    shares = [(name, share) for name, share in utilisation(problem, schedule.ii_cycles) if share > 0]
+    size = max((len(name) for name, _ in shares), default=0)
+    lines = [f"  {name:<{size}}  {share:6.1%}  {'#' * round(share * BAR)}".rstrip() for name, share in shares]
+    return section("Utilisation", lines)

@@ -1,0 +1,85 @@
+"""The report of one run: what was scheduled, the claim and its proof, the schedule, and what limits it."""
+
+from __future__ import annotations
+
+from twillgpu.schedule.record import Schedule
+from twillgpu.view.claim import bounds_section, claim_section, refuted_section
+from twillgpu.view.picture import picture
+from twillgpu.view.plan import buffers_section, groups_section, ops_section, utilisation_section
+from twillgpu.view.prediction import prediction_section
+from twillgpu.view.record import Run
+from twillgpu.view.text import WIDTH, number, plural, section, wrap
+
+
+def report(run: Run, *, width: int = WIDTH) -> str:
+    """Return the report of ``run`` as plain text that ends in a newline.
+
+    Args:
+        run: the records of every stage; ``run.result.schedule`` may be ``None``.
+        width: columns; tables with long names may exceed it.
+    """
+    result = run.result
+    lines = [
+        *_heading(run),
+        *_remarks(run),
+        *claim_section(result),
+        *bounds_section(result),
+        *refuted_section(result),
+    ]
+    if result.schedule is not None:
+        lines += _schedule_sections(run, result.schedule, width)
+    lines += _search(run)
+    return "\n".join(lines) + "\n"
+
+
+def _heading(run: Run) -> list[str]:
+    title = f" ({run.machine.title})" if run.machine.title else ""
+    lines = wrap(f"{_subject(run)}, on {run.machine.name}{title}", indent="")
+    if run.kernel is not None:
+        trips = run.kernel.loop.trip_count
+        many = "unknown until run time" if trips is None else number(trips)
+        lines += wrap(
+            f"target {run.kernel.target}, {plural(len(run.problem.ops), 'op')} in the loop, trip count {many}"
+        )
+    return lines
+
+
+def _subject(run: Run) -> str:
+    if run.kernel is None:
+        return f"graph {run.graph.name} from {run.source}"
+    place = f" at {run.kernel.loop.source}" if run.kernel.loop.source else ""
+    return f"kernel {run.kernel.name}, loop {run.kernel.loop.name}{place}"
+
+
+def _remarks(run: Run) -> list[str]:
+    return section("Remarks", [line for remark in run.remarks for line in wrap(f"- {remark}", hang="  ")])
+
+
+def _schedule_sections(run: Run, schedule: Schedule, width: int) -> list[str]:
+    problem = run.problem
+    title = f"One period of the steady state, {plural(schedule.ii_cycles, 'cycle')}"
+    return [
+        *ops_section(problem, schedule),
+        *groups_section(problem, schedule),
+        *buffers_section(problem, schedule),
+        *utilisation_section(problem, schedule),
+        *section(title, picture(problem, schedule, width=width)),
+        *prediction_section(run.machine, problem, schedule),
+    ]
+
+
+def _search(run: Run) -> list[str]:
+    result = run.result
+    secondary = ", ".join(f"{name} {number(value)}" for name, value in result.objective)
+    proved = "proved least" if result.objective_proved else "not proved least"
+    text = (
+        f"{result.method} with {result.solver} {result.version}, {plural(len(result.attempts), 'solver call')}, "
+        f"slots of {plural(result.slot_cycles, 'cycle')}, seed {result.options.seed}; "
+        f"search {result.seconds:.2f} s, in all {run.seconds:.2f} s"
+    )
+    lines = wrap(text)
+    if result.schedule is not None:
+        lines += wrap("the schedule passed the independent verifier, rule by rule")
+    if secondary:
+        lines += wrap(f"secondary objective at this resolution ({proved}): {secondary}", hang="  ")
+    return section("Search", lines)
