@@ -13,7 +13,6 @@ from twillgpu.errors import InputError
 from twillgpu.graph.checks import check_graph
 from twillgpu.graph.digest import with_digest
 from twillgpu.graph.document import Cursor, parse
-from twillgpu.graph.machineform import machine_entry
 from twillgpu.graph.record import (
     EDGE_KINDS,
     Cost,
@@ -28,6 +27,7 @@ from twillgpu.graph.record import (
 )
 from twillgpu.machine.load import from_mapping
 from twillgpu.machine.record import Machine
+from twillgpu.machine.text import to_mapping
 
 SCHEMA = "twillgpu-graph/1"
 MEMORIES = ("smem", "tmem")
@@ -69,7 +69,7 @@ def write_graph(graph: DepGraph) -> str:
     """
     head: dict[str, object] = {"schema": SCHEMA, "name": graph.name}
     if graph.machine is not None:
-        head["machine"] = graph.machine if isinstance(graph.machine, str) else machine_entry(graph.machine)
+        head["machine"] = graph.machine if isinstance(graph.machine, str) else to_mapping(graph.machine)
     head["trip_count"] = graph.trip_count
     head["fixed_bytes"] = dict(graph.fixed_bytes)
     if graph.flop_per_iteration:
