@@ -16,8 +16,8 @@ def check_kernel(kernel: Kernel, *, where: str = "kernel") -> None:
     """Raise ``InputError`` that names the op and the value unless ``kernel`` is well-formed.
 
     Every value and every op name is defined once; operands are defined before their use (a value of the loop's body
-    is not visible after the loop, its carried results are); carried values keep their type; elementwise ops, reductions,
-    broadcasts, transpositions and matrix products have shapes that fit.
+    is not visible after the loop, its carried results are); carried values keep their type; elementwise ops,
+    reductions, broadcasts, transpositions and matrix products have shapes that fit.
     """
     _check_single_definitions(kernel, where)
     types = {value.name: value.type for value in kernel.arguments}
@@ -134,7 +134,8 @@ def _transposed(op: KernelOp, operands: list[TileType]) -> bool:
 def _product(op: KernelOp, operands: list[TileType]) -> bool:
     """Check [M, K] x [K, N] accumulated on [M, N]."""
     a, b, c = (kind.shape for kind in operands[:3])
-    return len(a) == len(b) == len(c) == 2 and a[1] == b[0] and c == (a[0], b[1])
+    fits = len(a) == len(b) == len(c) == 2 and a[1] == b[0] and c == (a[0], b[1])
+    return fits and all(result.type.shape in ((), c) for result in op.results)
 
 
 _SHAPES: dict[str, Callable[[KernelOp, list[TileType]], bool]] = {
