@@ -1,0 +1,104 @@
+"""Readable unique names for the ops and values of a kernel, from the user's variables.
+
+The op that makes the final value of a variable gets the variable's name (``p`` for the exponential), the other
+steps the name and the opcode (``p_subf``). A tensor core op comes first (``qk``), ops that only move data last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from twillgpu.frontend.generic import MlirOp
+
+TENSOR_OPCODES = ("tt.dot", "tt.dot_scaled", "ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled")
+"""The ops of the tensor core."""
+
+_PLACEMENT = (
+    "tt.broadcast", "tt.expand_dims", "tt.splat", "ttg.convert_layout", "ttg.local_alloc", "ttg.local_load",
+    "ttg.memdesc_trans", "ttng.tmem_alloc", "ttng.tmem_load", "ttng.tmem_store",
+)  # fmt: skip
+_UNSAFE = re.compile(r"[^\w.]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hinted:
+    """An op and the variable that it helps to compute (empty where unknown)."""
+
+    op: MlirOp
+    hint: str
+
+
+class Names:
+    """Allots unique names; ``values`` maps the MLIR name of a value to its name in the kernel, ``ops`` the index
+    of an op to the op's name.
+    """
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+        self.values: dict[str, str] = {}
+        self.ops: dict[int, str] = {}
+
+    def unique(self, wanted: str) -> str:
+        """Return ``wanted``, or ``wanted_1`` and so on when it is taken, and take it."""
+        base = _UNSAFE.sub("_", wanted) or "value"
+        name, number = base, 0
+        while name in self.taken:
+            number += 1
+            name = f"{base}_{number}"
+        self.taken.add(name)
+        return name
+
+    def value(self, mlir_name: str, wanted: str) -> str:
+        """Name one value."""
+        self.values[mlir_name] = self.unique(wanted)
+        return self.values[mlir_name]
+
+    def section(self, ops: Sequence[Hinted]) -> None:
+        """Name the ops of one section (before the loop, its body, after it) and their results."""
+        final = {hint: op.index for hint, op in _final_ops(ops).items() if hint not in self.taken}
+        for hinted in sorted(ops, key=lambda hinted: final.get(hinted.hint) != hinted.op.index):
+            short = hinted.op.opcode.rsplit(".", 1)[-1]
+            bare = final.get(hinted.hint) == hinted.op.index
+            self._op(hinted.op, hinted.hint if bare else f"{hinted.hint}_{short}".lstrip("_"))
+
+    def _op(self, op: MlirOp, wanted: str) -> None:
+        name = self.unique(wanted)
+        self.ops[op.index] = name
+        for position, result in enumerate(op.results):
+            kind = "token" if result.type == "!ttg.async.token" else str(position)
+            self.values[result.name] = name if position == 0 else self.unique(f"{name}_{kind}")
+
+
+def _final_ops(ops: Sequence[Hinted]) -> dict[str, MlirOp]:
+    """Return for each variable the op that gets its bare name: the last one of the highest rank."""
+    final: dict[str, MlirOp] = {}
+    for hinted in ops:
+        held = final.get(hinted.hint)
+        if hinted.hint and (held is None or _rank(hinted.op) >= _rank(held)):
+            final[hinted.hint] = hinted.op
+    return final
+
+
+def _rank(op: MlirOp) -> int:
+    if op.opcode in TENSOR_OPCODES:
+        return 2
+    return 0 if op.opcode in _PLACEMENT else 1
+
+
+def argument_names(hints: Iterable[str], ranks: Mapping[int, int]) -> tuple[str, ...]:
+    """Return names for a function's arguments; ``ranks`` gives the rank of the descriptor at a position.
+
+    Triton passes a descriptor of rank r as 1 + 2r arguments; some versions call them all by the same name.
+    They become ``q``, ``q.shape.0``, ``q.shape.1``, ``q.stride.0``, ``q.stride.1``.
+    """
+    names = list(hints)
+    for position, rank in ranks.items():
+        base = names[position]
+        parts = [f"{base}.{part}.{axis}" for part in ("shape", "stride") for axis in range(rank)]
+        following = names[position + 1 : position + 1 + 2 * rank]
+        if Counter(following) == {base: 2 * rank}:
+            names[position + 1 : position + 1 + 2 * rank] = parts
+    return tuple(names)

@@ -1,0 +1,351 @@
+"""The kernel as text: what ``--emit kernel`` prints, and what is read back field by field.
+
+::
+
+    kernel attention_fwd
+    target sm_90a
+    warps 8
+    file "examples/attention_fwd.py"
+    remark "the schedule decides instead of num_stages"
+    layout #nvidia_mma = "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0}>"
+    argument q_desc: descriptor<128x128xf16, #nvmma_shared>
+    before
+      block = tt.get_program_id() {axis = 0 : i32} -> scalar<i32> @ attention_fwd.py:22
+    loop loop_start_n: start_n: scalar<i32> in range(zero, seq_len, step) trips 32 @ attention_fwd.py:31
+      carried m_i_prev: registers<128xf32, #slice> = m_i yields m_ij result m_i_final
+      l_ij = tt.reduce(p) {axis = 1 : i32} body [arith.addf] -> registers<128xf32, #slice> @ attention_fwd.py:37
+    after
+      store = tt.store(addptr, convert_layout) @ attention_fwd.py:45
+
+An op whose only result has the op's name gives the type alone; otherwise the results are named
+(``-> qk: registers<...>, qk_token: token``). A split op has ``part 0 of 2 along 1 from qk`` before its source.
+Text with other characters than a plain word's is a JSON string, and so is a name that is a section's keyword.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeVar, get_args
+
+from twillgpu.frontend.check import check_kernel
+from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, Space, SubTile, TileType
+from twillgpu.frontend.scanner import Scanner
+
+Item = TypeVar("Item")
+
+_WORD = re.compile(r"(?!(?:loop|carried|after)(?![A-Za-z0-9_.$'\-]))[A-Za-z0-9_.$'\-]+")
+_SOURCE = re.compile(r"(?!//)[\w./\\\-]+:\d+", re.ASCII)
+_ATTRIBUTE = re.compile(r"[\w.+\-]+(?: : \w+)?", re.ASCII)
+_DTYPE = re.compile(r"[A-Za-z_]\w*(?:<\w+>)?", re.ASCII)
+_ALIAS = re.compile(r"#[\w]+")
+_HEAD = re.compile(r"#(?:\w+\.)*(\w+)")
+_SPACE = re.compile(r"[a-z]+")
+_TYPE_ALONE = re.compile(rf"(?:{'|'.join(get_args(Space))})(?=[<\s]|$)")
+_NUMBER = re.compile(r"\d+")
+_SIZE = re.compile(r"(\d+)x")
+_SPACES = {str(space): space for space in get_args(Space)}
+
+
+def print_kernel(kernel: Kernel) -> str:
+    """Return the text of ``kernel``, which ``parse_kernel`` reads back to an equal record."""
+    return "\n".join([*_Printer(kernel).lines(), ""])
+
+
+def parse_kernel(text: str, *, where: str = "kernel text") -> Kernel:
+    """Return the kernel that ``print_kernel`` printed.
+
+    Raises ``InputError`` with the line where the text differs from that form, or where a name is used that is
+    not defined.
+    """
+    kernel = _Parser(text, where).kernel()
+    check_kernel(kernel, where=where)
+    return kernel
+
+
+def _quoted(pattern: re.Pattern[str], text: str) -> str:
+    return text if pattern.fullmatch(text) else json.dumps(text)
+
+
+class _Printer:
+    """Prints one kernel; ``layouts`` maps each layout to its alias."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.layouts = _aliases(kernel)
+
+    def lines(self) -> Iterator[str]:
+        kernel = self.kernel
+        yield f"kernel {_quoted(_WORD, kernel.name)}"
+        yield f"target {_quoted(_WORD, kernel.target)}"
+        yield f"warps {kernel.num_warps}"
+        yield f"file {json.dumps(kernel.source_file)}"
+        yield from (f"remark {json.dumps(remark)}" for remark in kernel.remarks)
+        yield from (f"layout {alias} = {json.dumps(layout)}" for layout, alias in self.layouts.items())
+        yield from (f"argument {self.value(argument)}" for argument in kernel.arguments)
+        yield from ("before", *map(self.op, kernel.before))
+        yield from self.loop(kernel.loop)
+        yield from ("after", *map(self.op, kernel.after))
+
+    def loop(self, loop: Loop) -> Iterator[str]:
+        bounds = ", ".join(_quoted(_WORD, name) for name in (loop.lower, loop.upper, loop.step))
+        trips = "" if loop.trip_count is None else f" trips {loop.trip_count}"
+        head = f"loop {_quoted(_WORD, loop.name)}: {self.value(loop.induction)} in range({bounds})"
+        yield f"{head}{trips}{_source(loop.source)}"
+        yield from map(self.carried, loop.carried)
+        yield from map(self.op, loop.body)
+
+    def carried(self, carried: Carried) -> str:
+        initial, yielded, result = (
+            _quoted(_WORD, name) for name in (carried.initial, carried.yielded, carried.result)
+        )
+        return f"  carried {self.value(carried.argument)} = {initial} yields {yielded} result {result}"
+
+    def op(self, op: KernelOp) -> str:
+        operands = ", ".join(_quoted(_WORD, operand) for operand in op.operands)
+        parts = [f"  {_quoted(_WORD, op.name)} = {_quoted(_WORD, op.opcode)}({operands})"]
+        if op.attributes:
+            entries = (f"{_quoted(_WORD, key)} = {_quoted(_ATTRIBUTE, text)}" for key, text in op.attributes)
+            parts.append(f"{{{', '.join(entries)}}}")
+        if op.body:
+            parts.append(f"body [{', '.join(_quoted(_WORD, opcode) for opcode in op.body)}]")
+        if op.results:
+            parts.append(f"-> {self.results(op)}")
+        if op.subtile is not None:
+            part = op.subtile
+            origin = _quoted(_WORD, part.origin)
+            parts.append(f"part {part.index} of {part.count} along {part.dimension} from {origin}")
+        return " ".join(parts) + _source(op.source)
+
+    def results(self, op: KernelOp) -> str:
+        if [result.name for result in op.results] == [op.name]:
+            return self.type(op.results[0].type)
+        return ", ".join(map(self.value, op.results))
+
+    def value(self, value: KernelValue) -> str:
+        return f"{_quoted(_WORD, value.name)}: {self.type(value.type)}"
+
+    def type(self, kind: TileType) -> str:
+        if kind == TileType(space=kind.space):
+            return kind.space
+        shape = "".join(f"{size}x" for size in kind.shape)
+        parts = [shape + _quoted(_DTYPE, kind.dtype)]
+        if kind.layout:
+            parts.append(self.layouts[kind.layout])
+        if kind.mutable:
+            parts.append("mutable")
+        return f"{kind.space}<{', '.join(parts)}>"
+
+
+def _source(source: str) -> str:
+    return f" @ {_quoted(_SOURCE, source)}" if source else ""
+
+
+def _values(kernel: Kernel) -> Iterator[KernelValue]:
+    loop = kernel.loop
+    yield from kernel.arguments
+    for op in (*kernel.before, *loop.body, *kernel.after):
+        yield from op.results
+    yield loop.induction
+    yield from (carried.argument for carried in loop.carried)
+
+
+def _aliases(kernel: Kernel) -> dict[str, str]:
+    """Return an alias for each layout, named after its outermost attribute (``#nvmma_shared``, ``#slice_1``)."""
+    aliases: dict[str, str] = {}
+    for layout in sorted({value.type.layout for value in _values(kernel)} - {""}):
+        match = _HEAD.match(layout)
+        base = f"#{match.group(1) if match else 'layout'}"
+        number = sum(re.fullmatch(rf"{base}(?:_\d+)?", alias) is not None for alias in aliases.values())
+        aliases[layout] = f"{base}_{number}" if number else base
+    return aliases
+
+
+class _Parser:
+    """Recursive descent over the text of one kernel."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self.scan = Scanner(text, where=where, remedy="give the text that --emit kernel prints")
+        self.layouts: dict[str, str] = {}
+
+    def kernel(self) -> Kernel:
+        scan = self.scan
+        name = self.keyword_word("kernel")
+        target = self.keyword_word("target")
+        scan.expect("warps")
+        warps = self.number()
+        scan.expect("file")
+        source_file = scan.json_string("a file name")
+        remarks = self.many("remark", lambda: scan.json_string("a remark"))
+        self.many("layout", self.layout)
+        arguments = self.many("argument", self.value)
+        scan.expect("before")
+        before = self.ops()
+        loop = self.loop()
+        scan.expect("after")
+        after = self.ops()
+        if not scan.done:
+            raise scan.error("expected the end of the kernel")
+        return Kernel(
+            name=name,
+            target=target,
+            num_warps=warps,
+            arguments=arguments,
+            before=before,
+            loop=loop,
+            after=after,
+            source_file=source_file,
+            remarks=remarks,
+        )
+
+    def many(self, keyword: str, item: Callable[[], Item]) -> tuple[Item, ...]:
+        found: list[Item] = []
+        while self.keyword(keyword):
+            found.append(item())
+        return tuple(found)
+
+    def keyword(self, keyword: str) -> bool:
+        return self.scan.match(re.compile(rf"{keyword}(?![\w.$'\-])")) is not None
+
+    def keyword_word(self, keyword: str) -> str:
+        self.scan.expect(keyword)
+        return self.word()
+
+    def word(self) -> str:
+        return self.plain_or_string(_WORD, "a name")
+
+    def plain_or_string(self, pattern: re.Pattern[str], what: str) -> str:
+        if self.scan.peek('"'):
+            return self.scan.json_string(what)
+        return self.scan.token(pattern, what)
+
+    def number(self) -> int:
+        return int(self.scan.token(_NUMBER, "a number"))
+
+    def layout(self) -> str:
+        alias = self.scan.token(_ALIAS, "a layout's alias")
+        self.scan.expect("=")
+        self.layouts[alias] = self.scan.json_string("a layout")
+        return alias
+
+    def loop(self) -> Loop:
+        scan = self.scan
+        name = self.keyword_word("loop")
+        scan.expect(":")
+        induction = self.value()
+        scan.expect("in range(")
+        lower, upper, step = self.word(), self.next_word(), self.next_word()
+        scan.expect(")")
+        trip_count = self.number() if self.keyword("trips") else None
+        source = self.source()
+        return Loop(
+            name=name,
+            induction=induction,
+            lower=lower,
+            upper=upper,
+            step=step,
+            trip_count=trip_count,
+            carried=self.many("carried", self.carried),
+            body=self.ops(),
+            source=source,
+        )
+
+    def next_word(self) -> str:
+        self.scan.expect(",")
+        return self.word()
+
+    def carried(self) -> Carried:
+        argument = self.value()
+        self.scan.expect("=")
+        initial = self.word()
+        yielded = self.keyword_word("yields")
+        return Carried(argument=argument, initial=initial, yielded=yielded, result=self.keyword_word("result"))
+
+    def ops(self) -> tuple[KernelOp, ...]:
+        found = []
+        while self.scan.peek('"') or self.scan.at_match(_WORD):
+            found.append(self.op())
+        return tuple(found)
+
+    def op(self) -> KernelOp:
+        scan = self.scan
+        name = self.word()
+        scan.expect("=")
+        opcode = self.word()
+        scan.expect("(")
+        operands = scan.items(")", self.word)
+        attributes = scan.items("}", self.attribute) if scan.eat("{") else ()
+        body = self.body()
+        results = self.results(name) if scan.eat("->") else ()
+        subtile = self.subtile() if self.keyword("part") else None
+        return KernelOp(
+            name=name,
+            opcode=opcode,
+            operands=operands,
+            results=results,
+            attributes=attributes,
+            source=self.source(),
+            body=body,
+            subtile=subtile,
+        )
+
+    def attribute(self) -> tuple[str, str]:
+        key = self.word()
+        self.scan.expect("=")
+        return key, self.plain_or_string(_ATTRIBUTE, "an attribute's text")
+
+    def body(self) -> tuple[str, ...]:
+        if not self.keyword("body"):
+            return ()
+        self.scan.expect("[")
+        return self.scan.items("]", self.word)
+
+    def results(self, name: str) -> tuple[KernelValue, ...]:
+        if self.scan.at_match(_TYPE_ALONE):
+            return (KernelValue(name=name, type=self.type()),)
+        found = [self.value()]
+        while self.scan.eat(","):
+            found.append(self.value())
+        return tuple(found)
+
+    def subtile(self) -> SubTile:
+        index = self.number()
+        self.scan.expect("of")
+        count = self.number()
+        self.scan.expect("along")
+        dimension = self.number()
+        return SubTile(dimension=dimension, index=index, count=count, origin=self.keyword_word("from"))
+
+    def source(self) -> str:
+        return self.plain_or_string(_SOURCE, "file.py:line") if self.scan.eat("@") else ""
+
+    def value(self) -> KernelValue:
+        name = self.word()
+        self.scan.expect(":")
+        return KernelValue(name=name, type=self.type())
+
+    def type(self) -> TileType:
+        scan = self.scan
+        space = _SPACES.get(scan.token(_SPACE, "a space such as registers or smem"))
+        if space is None:
+            raise scan.error(f"expected one of {', '.join(_SPACES)}")
+        if not scan.eat("<"):
+            return TileType(space=space)
+        shape = []
+        while size := scan.match(_SIZE):
+            shape.append(int(size.group(1)))
+        dtype = self.plain_or_string(_DTYPE, "an element type")
+        layout, mutable = "", False
+        while scan.eat(","):
+            if self.keyword("mutable"):
+                mutable = True
+            else:
+                layout = self.layout_of(scan.token(_ALIAS, "a layout's alias or mutable"))
+        scan.expect(">")
+        return TileType(space=space, shape=tuple(shape), dtype=dtype, layout=layout, mutable=mutable)
+
+    def layout_of(self, alias: str) -> str:
+        if alias not in self.layouts:
+            raise self.scan.error(f"the layout {alias} is not defined")
+        return self.layouts[alias]
