@@ -90,9 +90,11 @@ def register_spans(sheet: Sheet, group: int) -> tuple[Span, ...]:
     for storage in storages(sheet):
         if storage.space == "registers":
             spans.extend(_in_group(sheet, storage, group))
-    for resident in sheet.problem.residents:
-        if any(sheet.group.get(user) == group for user in resident.users):
-            spans.append(_always(sheet, resident.name, resident.registers_per_thread))
+    spans.extend(
+        _always(sheet, resident.name, resident.registers_per_thread)
+        for resident in sheet.problem.residents
+        if any(sheet.group.get(user) == group for user in resident.users)
+    )
     return tuple(spans)
 
 

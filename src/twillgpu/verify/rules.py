@@ -55,5 +55,7 @@ def _violations(problem: Problem, schedule: Schedule, max_stages: int | None) ->
         yield from broken_form
         return
     for rule in RULES:
-        yield from rule(problem, schedule)
-    yield from completion(problem, schedule, max_stages=max_stages)
+        if rule is completion:
+            yield from completion(problem, schedule, max_stages=max_stages)
+        else:
+            yield from rule(problem, schedule)
