@@ -116,6 +116,25 @@ class RuleOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriceOptions:
+    """Limits below the machine's own, and the rules in force.
+
+    Attributes:
+        rules: variants of the rules.
+        max_groups: at most so many warp groups; ``None``: the machine's limit.
+        max_warps: at most so many warps in the block; ``None``: the machine's limit.
+        registers: at most so many registers per thread; ``None``: the machine's limit; 0: unlimited.
+        lift: legality sub-rules that do not apply.
+    """
+
+    rules: RuleOptions = RuleOptions()
+    max_groups: int | None = None
+    max_warps: int | None = None
+    registers: int | None = None
+    lift: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A scheduling problem. ``registers`` is ``None`` where registers are unlimited; memories that are not
     listed are unlimited; ``fixed_bytes`` is what lives outside the loop, per memory.
@@ -154,9 +173,14 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """All lower bounds, largest first; ``binding`` is the largest."""
+    """All lower bounds, largest first; ``binding`` is the largest.
+
+    ``impossible`` says, for each memory or register file that is too small at any interval, why no schedule
+    exists; empty otherwise.
+    """
 
     bounds: tuple[Bound, ...]
+    impossible: tuple[str, ...] = ()
 
     @property
     def binding(self) -> Bound:

@@ -79,7 +79,8 @@ class OpPrice:
     Attributes:
         opcode: the MLIR opcode, for instance ``math.exp2``.
         rule: the pricing rule (a class of op: ``elementwise``, ``mufu``, ``reduce``, ``mma``, ...).
-        passes: instructions per element (elementwise, mufu, reduce), 1 where it does not apply.
+        passes: instructions per element on the rule's own unit, 1 where it does not apply.
+        extra_passes: further FP32 instructions per element (scaling, Newton steps, range reduction).
         source: where the price comes from.
         confidence: how far to trust it.
     """
@@ -89,6 +90,7 @@ class OpPrice:
     passes: float
     source: str
     confidence: Confidence
+    extra_passes: float = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
