@@ -1,3 +1,42 @@
-"""Twill: optimal software pipelining and warp specialization for tensor core GPU kernels."""
+"""Twill: optimal software pipelining and warp specialization for tensor core GPU kernels.
+
+The names below are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twillgpu.api import check_schedule, find_schedule
+    from twillgpu.errors import TwillError
+    from twillgpu.frontend.launch import Launch
+    from twillgpu.inputs import load_problem
+    from twillgpu.view.report import report
 
 __version__ = "0.1.0"
+
+_WHERE = {
+    "Launch": "twillgpu.frontend.launch",
+    "TwillError": "twillgpu.errors",
+    "check_schedule": "twillgpu.api",
+    "find_schedule": "twillgpu.api",
+    "load_problem": "twillgpu.inputs",
+    "report": "twillgpu.view.report",
+}
+"""The library's names and the modules that they come from. No name may be that of a folder of the package."""
+
+__all__ = ["Launch", "TwillError", "__version__", "check_schedule", "find_schedule", "load_problem", "report"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401  # whatever the name stands for
+    """Import the module behind a public name when the name is first used."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names without loading them."""
+    return sorted(__all__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twillgpu.schedule.record import Refuted, SearchResult
+from twillgpu.view.records import bound_reason
 from twillgpu.view.text import number, plural, section, wrap
 
 
@@ -57,6 +58,8 @@ def bounds_section(result: SearchResult) -> list[str]:
     lines = []
     for place, bound in enumerate(result.bounds.bounds):
         mark = ">" if place == 0 else " "
-        text = f"{mark} {number(bound.cycles):>9}  {bound.name}: {bound.reason}"
+        text = f"{mark} {number(bound.cycles):>9}  {bound.name}: {bound_reason(bound)}"
         lines += wrap(text, hang=" " * 13)
+    for reason in result.bounds.impossible:
+        lines += wrap(f"> no interval at all: {reason}", hang=" " * 13)
     return section("Lower bounds on I in cycles (> binding)", lines)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from twillgpu.costs.record import Bounds
+from twillgpu.costs.record import Bound, Bounds
 from twillgpu.view.text import number, table
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
@@ -78,7 +78,13 @@ def _scalar(value: Plain) -> str:
     return "none" if value is None or value == "" else str(value)
 
 
+def bound_reason(bound: Bound) -> str:
+    """Return the reason of a bound without the bound's name in front of it."""
+    return bound.reason.removeprefix(f"{bound.name}: ")
+
+
 def bounds_text(bounds: Bounds) -> str:
     """Return all lower bounds as a table, largest (the binding one) first."""
-    rows = [(number(bound.cycles), bound.name, bound.reason) for bound in bounds.bounds]
+    rows = [(number(bound.cycles), bound.name, bound_reason(bound)) for bound in bounds.bounds]
+    rows += [("none", "impossible", reason) for reason in bounds.impossible]
     return "\n".join(table(("cycles", "bound", "reason"), rows, right=(0,))) + "\n"

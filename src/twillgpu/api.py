@@ -1,0 +1,64 @@
+"""The library's main calls: search a problem and check what was found; check anybody's schedule."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from twillgpu.errors import TwillError
+from twillgpu.inputs import Priced
+from twillgpu.schedule.record import Schedule, SearchOptions
+from twillgpu.schedule.search import search
+from twillgpu.verify import check
+from twillgpu.verify.record import Verified, Violation
+from twillgpu.view.record import Run
+
+Progress = Callable[[str], None]
+
+
+def find_schedule(priced: Priced, options: SearchOptions | None = None, progress: Progress | None = None) -> Run:
+    """Find the schedule with the smallest initiation interval, and verify it.
+
+    Args:
+        priced: what ``load_problem`` returns.
+        options: limits, resolution, seed.
+        progress: called with one line of text whenever the search takes a step.
+
+    Returns:
+        The records of every stage. Infeasible problems and limits are statuses of ``run.result``.
+
+    Raises:
+        TwillError: the schedule found does not pass the verifier, which is a defect of the search.
+    """
+    started = time.perf_counter()
+    result = search(priced.problem, options or SearchOptions(), progress)
+    if result.schedule is not None:
+        _insist(check_schedule(priced, result.schedule, max_stages=result.max_stages))
+    loaded = priced.loaded
+    return Run(
+        source=loaded.source,
+        machine=loaded.machine,
+        kernel=loaded.kernel,
+        graph=loaded.graph,
+        problem=priced.problem,
+        result=result,
+        remarks=loaded.remarks,
+        seconds=priced.seconds + time.perf_counter() - started,
+    )
+
+
+def check_schedule(priced: Priced, schedule: Schedule, max_stages: int | None = None) -> tuple[Violation, ...]:
+    """Return every rule of ``docs/formulation.md`` that a schedule breaks; empty if it is sound."""
+    verdict = check(priced.problem, schedule, max_stages=max_stages)
+    return () if isinstance(verdict, Verified) else verdict
+
+
+def _insist(violations: tuple[Violation, ...]) -> None:
+    if not violations:
+        return
+    first = violations[0]
+    raise TwillError(
+        "search",
+        f"the schedule found breaks {len(violations)} rules, first {first.rule}: {first.message}",
+        "this is a defect of twillgpu: please report it with the output of --emit graph",
+    )

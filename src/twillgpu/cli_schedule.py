@@ -1,0 +1,100 @@
+"""``twillgpu schedule``: the optimal schedule of a loop, or any stage on the way to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import twillgpu
+from twillgpu.cli_options import LIMITS, OUTPUT, POSITIVE, Decorator, Values, price_options, with_options
+from twillgpu.cli_output import Output
+from twillgpu.cli_progress import interruptible, progress_line
+from twillgpu.costs.bounds import bounds
+from twillgpu.errors import InputError
+from twillgpu.frontend.text import print_kernel
+from twillgpu.graph.jsonform import write_graph
+from twillgpu.inputs import Loaded, Priced, load_source, price_loaded, priced_graph
+from twillgpu.schedule.jsonform import write_schedule
+from twillgpu.schedule.record import SearchOptions, Status
+from twillgpu.view.records import bounds_text, record_json, record_text
+
+EXIT: dict[Status, int] = {"optimal": 0, "infeasible": 2, "feasible": 3, "limit": 3}
+STAGES = ("kernel", "graph", "problem", "bounds", "schedule")
+
+SEARCH: tuple[Decorator, ...] = (
+    click.option("--stages", type=POSITIVE, metavar="N", help="At most N stages; the claim is over these."),
+    click.option("--resolution", type=POSITIVE, metavar="N", help="Slots per iteration in the coarse search."),
+    click.option(
+        "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long."
+    ),
+    click.option(
+        "--work-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="UNITS",
+        help="Stop after so much work of the solver, in its deterministic units (about a second each).",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the solver."),
+)
+
+
+@click.command("schedule")
+@click.argument("source", metavar="SOURCE")
+@with_options(LIMITS, SEARCH)
+@click.option("--emit", type=click.Choice(STAGES), help="Print the record of this stage and stop there.")
+@with_options(OUTPUT)
+def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
+    """Find the schedule of a loop with the smallest initiation interval, prove it, and report it.
+
+    SOURCE is a Python file with a @triton.jit kernel, TTGIR text (.ttgir, .mlir), or graph JSON (.json).
+
+    Exit status: 0 optimal, 1 a mistake in the input, 2 proved infeasible, 3 a limit was reached before a proof
+    (the best schedule found is still printed).
+    """
+    output = Output(file=values["file"], force=values["force"])
+    stage = values["emit"]
+    loaded = load_source(source, values["machine"])
+    if stage == "kernel":
+        return _deliver(output, _kernel(loaded, as_json=values["as_json"]))
+    priced = price_loaded(loaded, price_options(values))
+    if stage in ("graph", "problem", "bounds"):
+        return _deliver(output, _record(stage, priced, as_json=values["as_json"]))
+    with interruptible(), progress_line() as progress:
+        run = twillgpu.find_schedule(priced, search_options(values), progress)
+    as_document = values["as_json"] or stage == "schedule"
+    output.deliver(write_schedule(run.problem, run.result) if as_document else twillgpu.report(run))
+    return EXIT[run.result.status]
+
+
+def search_options(values: Values) -> SearchOptions:
+    """Return the search options given, defaults for the others."""
+    given = {
+        "max_stages": values["stages"],
+        "resolution": values["resolution"],
+        "time_limit_seconds": values["time_limit"],
+        "work_limit": values["work_limit"],
+        "seed": values["seed"],
+    }
+    return SearchOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+def _deliver(output: Output, text: str) -> int:
+    output.deliver(text)
+    return 0
+
+
+def _kernel(loaded: Loaded, *, as_json: bool) -> str:
+    if loaded.kernel is None:
+        raise InputError(
+            loaded.source, "graph JSON has no kernel", "ask for --emit graph, problem, bounds or schedule"
+        )
+    return record_json(loaded.kernel, schema="twillgpu-kernel/1") if as_json else print_kernel(loaded.kernel)
+
+
+def _record(stage: str, priced: Priced, *, as_json: bool) -> str:
+    if stage == "graph":
+        return write_graph(priced_graph(priced.loaded.graph, priced.problem))
+    if stage == "problem":
+        return record_json(priced.problem, schema="twillgpu-problem/1") if as_json else record_text(priced.problem)
+    found = bounds(priced.problem)
+    return record_json(found, schema="twillgpu-bounds/1") if as_json else bounds_text(found)
