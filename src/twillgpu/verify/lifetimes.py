@@ -148,7 +148,7 @@ def _register_end(sheet: Sheet, op: PricedOp) -> int:
         for edge in sheet.readers(op.name)
         if not sheet.crosses(edge)
     )
-    return max(written_out(sheet, op), *reads)
+    return max([written_out(sheet, op), *reads])
 
 
 def _copy(sheet: Sheet, storage: Storage, member: Member, group: int) -> Iterator[Span]:
@@ -184,7 +184,7 @@ def _memory_end(sheet: Sheet, op: PricedOp) -> int:
     readers = sheet.readers(op.name)
     latency = op.latency_cycles if readers else op.real_latency_cycles
     reads = (sheet.at(edge.head, edge.distance) + edge.read_cycles for edge in readers)
-    return max(sheet.start[op.name] + latency, *reads)
+    return max([sheet.start[op.name] + latency, *reads])
 
 
 def _staging(sheet: Sheet, op: PricedOp) -> Iterator[Tenant]:
