@@ -108,7 +108,8 @@ class _Conversion:
         )
 
     def hint(self, location: str) -> str:
-        return user_frame(self.module, location).name
+        name = user_frame(self.module, location).name
+        return name if name.strip("_") else ""
 
     def hinted(self, ops: Sequence[MlirOp]) -> tuple[Hinted, ...]:
         return tuple(Hinted(op=op, hint=self.hint(op.location)) for op in ops)
@@ -142,7 +143,7 @@ class _Conversion:
         line = user_frame(self.module, loop.location).line
         lines = self.options.source_lines
         match = _FOR.match(lines[line - 1]) if 0 < line <= len(lines) else None
-        return match.group(1) if match else "iteration"
+        return match.group(1) if match and match.group(1).strip("_") else "iteration"
 
     def carried(self) -> tuple[Carried, ...]:
         yielded = self.block.ops[-1].operands

@@ -19,7 +19,7 @@
 
 An op whose only result has the op's name gives the type alone; otherwise the results are named
 (``-> qk: registers<...>, qk_token: token``). A split op has ``part 0 of 2 along 1 from qk`` before its source.
-Text with other characters than a plain word's is a JSON string, and so is a name that is a section's keyword.
+Text with other characters than a plain word's is a JSON string, and so is a name that is a keyword.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from twillgpu.frontend.scanner import Scanner
 
 Item = TypeVar("Item")
 
-_WORD = re.compile(r"(?!(?:loop|carried|after)(?![A-Za-z0-9_.$'\-]))[A-Za-z0-9_.$'\-]+")
+_WORD = re.compile(r"(?!(?:loop|carried|after|body|part|trips)(?![A-Za-z0-9_.$'\-]))[A-Za-z0-9_.$'\-]+")
 _SOURCE = re.compile(r"(?!//)[\w./\\\-]+:\d+", re.ASCII)
 _ATTRIBUTE = re.compile(r"[\w.+\-]+(?: : \w+)?", re.ASCII)
 _DTYPE = re.compile(r"[A-Za-z_]\w*(?:<\w+>)?", re.ASCII)

@@ -1,0 +1,98 @@
+"""The process that runs Triton and the user's file, so that neither can disturb the program.
+
+``python -m twillgpu.frontend.worker`` reads a request as JSON from standard input and writes the answer as JSON to
+its standard output; all that the file or Triton print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from triton.compiler.errors import CompilationError
+
+from twillgpu.errors import InputError, TwillError, UnsupportedError
+from twillgpu.frontend.jit_kernels import Bound, bind
+from twillgpu.frontend.launch import LoadOptions
+from twillgpu.frontend.lowering import CAPABILITIES, kernel_to_generic, text_to_generic
+from twillgpu.frontend.user_module import import_file
+
+
+def main() -> None:
+    """Answer one request."""
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    request = json.loads(sys.stdin.read())
+    with answer:
+        json.dump(_answer(request), answer)
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    path = Path(request["path"])
+    try:
+        if request["options"] is None:
+            return {"text": text_to_generic(path), "remarks": [], "values": {}, "kernel": None, "loop": None}
+        return _capture(path, request["target"], _options(request["options"]))
+    except TwillError as error:
+        kind = "unsupported" if isinstance(error, UnsupportedError) else "input"
+        return {"error": kind, "where": error.where, "what": error.what, "remedy": error.remedy}
+    except RuntimeError as error:
+        return {"error": "rejected", "where": path.name, "what": str(error)}
+
+
+def _options(fields: dict[str, Any]) -> LoadOptions:
+    pairs = {name: tuple((key, value) for key, value in fields[name]) for name in ("args", "constexprs")}
+    return LoadOptions(**{**fields, **pairs})
+
+
+def _capture(path: Path, target: str, options: LoadOptions) -> dict[str, Any]:
+    capability = CAPABILITIES[target]
+    user = import_file(path, capability)
+    bound = bind(user.module, path, target, options)
+    try:
+        text = kernel_to_generic(bound, capability)
+    except CompilationError as error:
+        raise _rejected(error, bound, path) from None
+    return {
+        "text": text,
+        "kernel": bound.function.__name__,
+        "loop": bound.loop,
+        "values": bound.values,
+        "remarks": [*user.remarks, *bound.remarks],
+    }
+
+
+def _rejected(error: CompilationError, bound: Bound, path: Path) -> InputError:
+    """Return Triton's message, shortened, at the innermost line of the user's file that it names."""
+    line, message = bound.line, ""
+    text = path.read_text(encoding="utf-8")
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, CompilationError):
+            line = _line(cause, text) or line
+            message = cause.error_message or message
+        else:
+            message = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+        cause = cause.__cause__
+    short = message.strip().splitlines()[0] if message.strip() else type(error).__name__
+    return InputError(
+        f"{path.name}:{line}", f"Triton rejects the kernel: {short}", "correct the kernel or its launch"
+    )
+
+
+def _line(error: CompilationError, text: str) -> int | None:
+    at = text.find(error.src) if error.src else -1
+    lineno = getattr(error.node, "lineno", None)
+    return None if at < 0 or lineno is None else text.count("\n", 0, at) + int(lineno)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception:  # noqa: BLE001  # whatever Triton or the file raise: the parent reports the last line
+        traceback.print_exc()
+        sys.exit(1)
