@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -63,11 +64,13 @@ def _finish(sheet: Sheet, prefix: str) -> Machine:
     return replace(machine, sha256=hashlib.sha256(canonical.encode()).hexdigest())
 
 
+@cache
 def _shipped() -> tuple[str, ...]:
     files = sorted(entry.name for entry in _DATA.iterdir())
     return tuple(name.removesuffix(".toml") for name in files if name.endswith(".toml"))
 
 
+@cache
 def _shipped_sheet(name: str) -> Sheet:
     text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
     return _parse(text, f"{name}.toml")
