@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from twillgpu.frontend.convert import ConvertOptions, convert
 from twillgpu.frontend.generic import parse_generic
@@ -12,9 +13,10 @@ DATA = Path(__file__).parent / "data"
 FILES = tuple(sorted(path.name for path in DATA.glob("*.mlir")))
 
 
-def captured(name: str, **options: object) -> Kernel:
-    module = parse_generic((DATA / name).read_text(), where=name)
-    return convert(module, ConvertOptions(where=name, **options))  # type: ignore[arg-type]
+def captured(name: str, **options: Any) -> Kernel:
+    module = parse_generic((DATA / name).read_text(encoding="utf-8"), where=name)
+    loop = 2 if name.startswith("rms_norm_sm") else None
+    return convert(module, ConvertOptions(**{"where": name, "loop": loop, **options}))
 
 
 def body_op(kernel: Kernel, name: str) -> KernelOp:

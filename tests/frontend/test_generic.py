@@ -26,7 +26,7 @@ SMALL = """
 """
 
 
-def test_operations_operands_results_attributes_regions_and_locations():
+def test_operations_operands_results_attributes_regions_and_locations() -> None:
     module = parse_generic(SMALL, where="small.mlir")
     function, two, region, *_, use = module.op.nested()
     assert module.op.attribute("ttg.num-warps") == "8 : i32"
@@ -45,19 +45,19 @@ def test_operations_operands_results_attributes_regions_and_locations():
     assert use.attribute("f") == "(i32) -> i32"
 
 
-def test_a_name_used_by_two_sibling_regions_stands_for_two_values():
+def test_a_name_used_by_two_sibling_regions_stands_for_two_values() -> None:
     inner = [op for op in parse_generic(SMALL, where="small.mlir").op.nested() if op.opcode == "a.inner"]
     assert [op.results[0].name for op in inner] == ["1", "1'2"]
 
 
-def test_aliases_are_expanded_recursively_and_not_inside_strings():
+def test_aliases_are_expanded_recursively_and_not_inside_strings() -> None:
     module = parse_generic(SMALL.replace("tensor<4xf32>", "tensor<4xf32, #map>", 1), where="small.mlir")
     assert module.expand('!t "#map"') == 'tensor<4xf32, #ttg.shared_memory> "#map"'
     assert module.expand("#mapped #ttg.slice<{parent = #map}>") == "#mapped #ttg.slice<{parent = #ttg.shared_memory}>"
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_captured_module_parses_to_the_operations_that_its_text_shows(name):
+def test_every_captured_module_parses_to_the_operations_that_its_text_shows(name: str) -> None:
     text = (DATA / name).read_text()
     module = parse_generic(text, where=name)
     ops = (module.op, *module.op.nested())
@@ -70,7 +70,7 @@ def test_every_captured_module_parses_to_the_operations_that_its_text_shows(name
     assert all(operand in defined for op in ops for operand in op.operands)
 
 
-def test_generic_form_is_told_from_pretty_form():
+def test_generic_form_is_told_from_pretty_form() -> None:
     assert is_generic(SMALL)
     assert not is_generic('#loc = loc("k.py":1:2)\nmodule attributes {"ttg.num-warps" = 8 : i32} {\n}\n')
 
@@ -82,11 +82,11 @@ def test_generic_form_is_told_from_pretty_form():
         ('"m"()\n  ({ "x"(%a : i32)', "bad.mlir:2: expected ',', found ': i32)'"),
         ('"m"() : () -> ()\nrest', "bad.mlir:2: expected the end of the module, found 'rest'"),
         ('%0:2 = "m"() : () -> i32', "bad.mlir:1: 2 results are named and 1 types given"),
-        ('"m"() {a = dense<[1, 2} : () -> ()', "bad.mlir:1: a bracket is not closed: expected '>'"),
+        ('"m"() {a = dense<1, 2} : () -> ()', "bad.mlir:1: a bracket is not closed: expected '>'"),
         ('"m"() : () -> i32 loc("unclosed', "bad.mlir:1: expected the end of the string"),
     ],
 )
-def test_bad_text_is_reported_with_its_line(text, message):
+def test_bad_text_is_reported_with_its_line(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_generic(text, where="bad.mlir")
     assert message in str(caught.value)

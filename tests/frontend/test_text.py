@@ -35,13 +35,13 @@ KERNEL = Kernel(
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_captured_kernel_prints_and_parses_back(name):
+def test_every_captured_kernel_prints_and_parses_back(name: str) -> None:
     kernel = captured(name, source_file="examples/a.py", remarks=('a "remark"', "b"))
     assert parse_kernel(print_kernel(kernel)) == kernel
 
 
-def test_names_that_are_keywords_and_names_with_other_characters_survive():
-    names = ("loop", "after", "carried", "before", "body", "part", "a b", 'quo"te', "", "//x", "é", "->")
+def test_names_that_are_keywords_and_names_with_other_characters_survive() -> None:
+    names = ("loop", "after", "carried", "before", "body", "part", "trips", "a b", 'quo"te', "", "//x", "é", "->")
     ops = tuple(
         KernelOp(
             name=name,
@@ -80,7 +80,7 @@ ops = st.builds(
 
 
 @given(op=ops, remark=text, trips=st.one_of(st.none(), st.integers(0, 9)))
-def test_any_field_of_an_operation_survives(op, remark, trips):
+def test_any_field_of_an_operation_survives(op: KernelOp, remark: str, trips: int | None) -> None:
     names = [result.name for result in op.results]
     if len({*names, "n", "i"}) < len(names) + 2:
         return
@@ -98,12 +98,12 @@ def test_any_field_of_an_operation_survives(op, remark, trips):
         ("scalar<i32>", "smem<2xf16, #shared>", "the layout #shared is not defined"),
         ("range(n, n, n)", "range(n, m, n)", "loop reads 'm', which is not defined before it"),
         ("argument n", "argument m", "reads 'n', which is not defined"),
-        ("\nafter\n", "\nafter\n  x = y.z(n\n", "k.kernel:9: expected ',', found 'the end'"),
-        ("\nafter\n", "\nafter\n}", "k.kernel:8: expected the end of the kernel, found '}'"),
+        ("\nafter\n", "\nafter\n  x = y.z(n\n", "k.kernel:10: expected ',', found 'the end'"),
+        ("\nafter\n", "\nafter\n}", "k.kernel:9: expected the end of the kernel, found '}'"),
         ("\nafter\n", '\nafter\n  "\\q" = y.z()\n', "is not a JSON string"),
     ],
 )
-def test_bad_text_is_reported_with_its_line(old, new, message):
+def test_bad_text_is_reported_with_its_line(old: str, new: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_kernel(print_kernel(KERNEL).replace(old, new), where="k.kernel")
     assert message in str(caught.value)

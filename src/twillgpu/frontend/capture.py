@@ -63,7 +63,7 @@ def _run(request: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory(prefix="twillgpu-") as cache:
         folders = {"TRITON_CACHE_DIR": cache, "TRITON_HOME": cache, "PYTHONDONTWRITEBYTECODE": "1"}
         paths = os.pathsep.join(filter(None, (package, kept.get("PYTHONPATH"))))
-        return subprocess.run(  # noqa: S603  # our own interpreter and module
+        return subprocess.run(
             [sys.executable, "-P", "-m", "twillgpu.frontend.worker"],
             input=json.dumps(request),
             env={**kept, **folders, "PYTHONPATH": paths},

@@ -90,10 +90,10 @@ class _Conversion:
 
     def kernel(self, target: str) -> Kernel:
         arguments = self.name_arguments()
+        before = self.hinted(self.before)
         self.name_loop()
-        self.names.section(self.hinted(self.hoisted.body))
-        self.names.section(self.hinted(self.before))
-        self.names.section(self.hinted(self.parts.after))
+        for section in (self.hinted(self.hoisted.body), before, self.hinted(self.parts.after)):
+            self.names.section(section)
         carried = self.carried()
         return Kernel(
             name=function_name(self.parts.function),
@@ -112,7 +112,7 @@ class _Conversion:
         return name if name.strip("_") else ""
 
     def hinted(self, ops: Sequence[MlirOp]) -> tuple[Hinted, ...]:
-        return tuple(Hinted(op=op, hint=self.hint(op.location)) for op in ops)
+        return self.names.follow([Hinted(op=op, hint=self.hint(op.location)) for op in ops])
 
     def name_arguments(self) -> tuple[KernelValue, ...]:
         values = self.parts.function.regions[0][0].arguments
@@ -121,18 +121,22 @@ class _Conversion:
         hints = argument_names((self.hint(value.location) or value.name for value in values), ranks)
         for value, hint in zip(values, hints, strict=True):
             self.names.value(value.name, hint)
+            self.names.hints[value.name] = hint
         return tuple(self.value(value) for value in values)
 
     def name_loop(self) -> None:
         induction, *arguments = self.block.arguments
         self.names.value(induction.name, self.induction_hint(induction))
-        hints = {result.name: self.hint(op.location) for op in self.block.ops for result in op.results}
+        body = {result.name: self.hint(op.location) for op in self.block.ops for result in op.results}
         yielded = self.block.ops[-1].operands
         results = self.parts.loop.results
         for argument, name, result in zip(arguments, yielded, results, strict=True):
-            hint = self.hint(argument.location) or hints.get(name) or "carried"
-            self.names.value(argument.name, f"{hint}_prev")
-            self.names.value(result.name, f"{hint}_final")
+            hint = self.hint(argument.location) or body.get(name) or "carried"
+            self.names.hints |= {argument.name: hint, result.name: hint}
+            # Blackwell's products carry a flag that makes the first one overwrite its accumulator.
+            base = f"{hint}_flag" if argument.type == "i1" else hint
+            self.names.value(argument.name, f"{base}_prev")
+            self.names.value(result.name, f"{base}_final")
 
     def induction_hint(self, induction: MlirValue) -> str:
         # Triton 3.6 gives the loop variable the location of the loop, whose name is that of a carried value.

@@ -67,7 +67,7 @@ class LoadOptions:
         _check_warps(self.num_warps, "--num-warps")
 
 
-def parse_options(
+def parse_options(  # noqa: PLR0913  # one argument for each option of the command
     *,
     kernel: str | None = None,
     args: Sequence[str] = (),

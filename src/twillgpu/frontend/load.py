@@ -23,8 +23,8 @@ def load_kernel(source: Path, target: str, options: LoadOptions | None = None) -
     ``.py`` is a file with a ``@triton.jit`` kernel, lowered by Triton; ``.ttgir`` and ``.mlir`` are TTGIR text in
     pretty form (read by Triton) or generic form (read without it); ``.kernel`` is what ``print_kernel`` prints.
 
-    Raises ``InputError`` for what cannot be used as given and ``UnsupportedError`` for what is not supported yet, each
-    with the place and a remedy.
+    Raises ``InputError`` for what cannot be used as given and ``UnsupportedError`` for what is not supported yet,
+    each with the place and a remedy.
     """
     chosen = options or LoadOptions()
     text = _text(source)

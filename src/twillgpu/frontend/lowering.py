@@ -15,7 +15,7 @@ from triton._C.libtriton import ir, nvidia, passes
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 
-from twillgpu.frontend.jit_kernels import Bound
+from twillgpu.frontend.binding import Bound
 
 CAPABILITIES = {"sm_80": 80, "sm_90a": 90, "sm_100a": 100}
 """Compute capability of each target, as Triton writes it."""

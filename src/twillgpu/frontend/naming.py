@@ -20,23 +20,26 @@ _PLACEMENT = (
     "tt.broadcast", "tt.expand_dims", "tt.splat", "ttg.convert_layout", "ttg.local_alloc", "ttg.local_load",
     "ttg.memdesc_trans", "ttng.tmem_alloc", "ttng.tmem_load", "ttng.tmem_store",
 )  # fmt: skip
+_CASTS = ("arith.extf", "arith.truncf", "tt.fp_to_fp")
 _UNSAFE = re.compile(r"[^\w.]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hinted:
-    """An op and the variable that it helps to compute (empty where unknown)."""
+    """An op and the variable that it helps to compute (empty where unknown), or that it only moves."""
 
     op: MlirOp
     hint: str
+    moves: bool = False
 
 
 class Names:
     """Allots unique names; ``values`` maps the MLIR name of a value to its name in the kernel, ``ops`` the index
-    of an op to the op's name.
+    of an op to the op's name. ``hints`` maps the MLIR name of a value to the user's variable.
     """
 
     def __init__(self) -> None:
+        self.hints: dict[str, str] = {}
         self.taken: set[str] = set()
         self.values: dict[str, str] = {}
         self.ops: dict[int, str] = {}
@@ -55,6 +58,21 @@ class Names:
         """Name one value."""
         self.values[mlir_name] = self.unique(wanted)
         return self.values[mlir_name]
+
+    def follow(self, ops: Sequence[Hinted]) -> tuple[Hinted, ...]:
+        """Return ``ops`` in order with the variable that is moved as the hint of an op that only moves or converts
+        data on the way to another op's result (``k`` for the copy of K into SMEM that ``qk = dot(q, k.T)`` needs).
+        """
+        final = {hint: op.index for hint, op in _final_ops(ops).items()}
+        found = []
+        for hinted in ops:
+            op = hinted.op
+            moves = op.opcode in (*_PLACEMENT, *_CASTS) and final.get(hinted.hint) != op.index
+            moved = self.hints.get(op.operands[0]) if moves and op.operands else None
+            hint = moved or hinted.hint
+            self.hints |= dict.fromkeys((result.name for result in op.results), hint)
+            found.append(Hinted(op=op, hint=hint, moves=moved is not None))
+        return tuple(found)
 
     def section(self, ops: Sequence[Hinted]) -> None:
         """Name the ops of one section (before the loop, its body, after it) and their results."""
@@ -77,7 +95,7 @@ def _final_ops(ops: Sequence[Hinted]) -> dict[str, MlirOp]:
     final: dict[str, MlirOp] = {}
     for hinted in ops:
         held = final.get(hinted.hint)
-        if hinted.hint and (held is None or _rank(hinted.op) >= _rank(held)):
+        if hinted.hint and not hinted.moves and (held is None or _rank(hinted.op) >= _rank(held)):
             final[hinted.hint] = hinted.op
     return final
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib.abc
 import importlib.machinery
 import linecache
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Self
 
 
 class Stub:
@@ -36,7 +37,7 @@ class Stub:
     def __setattr__(self, name: str, value: object) -> None:
         pass
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401  # stands for anything
+    def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401, D102  # stands for anything
         if len(args) == 1 and not kwargs and isinstance(args[0], FunctionType | type):
             return args[0]
         return self.stub_part("()")
@@ -56,7 +57,7 @@ class Stub:
     def __contains__(self, item: object) -> bool:
         return False
 
-    def __enter__(self) -> Stub:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -115,7 +116,7 @@ class StubModule(ModuleType):
         return Stub(self.__name__, self.stub_answers).stub_part(f".{name}")
 
 
-class StubFinder:
+class StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """The last finder on ``sys.meta_path``: gives a stand-in for each top-level package that no other one found.
 
     ``missing`` lists them in the order of import. A submodule that an installed package lacks stays an error.

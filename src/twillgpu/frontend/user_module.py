@@ -35,9 +35,12 @@ def import_file(path: Path, capability: int) -> UserModule:
 
     Raises ``InputError`` with the line for a syntax error and for any exception that the file raises.
     """
-    answers = {"torch.cuda.get_device_capability()": divmod(capability, 10), "torch.version.hip": None}
+    answers: dict[str, object] = {
+        "torch.cuda.get_device_capability()": divmod(capability, 10),
+        "torch.version.hip": None,
+    }
     finder = StubFinder(answers)
-    sys.meta_path.append(finder)  # type: ignore[arg-type]  # typeshed wants an abstract base class
+    sys.meta_path.append(finder)
     driver.set_active(_NoDevice(capability, answers))
     launches = _skip_launches()
     module = _execute(path)
@@ -91,7 +94,7 @@ def _execute(path: Path) -> ModuleType:
     except SyntaxError as error:
         where = f"{Path(error.filename or path).name}:{error.lineno or 1}"
         raise InputError(where, f"this is not Python: {error.msg}", "correct the syntax") from None
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the file raises is reported with its line
         raise _raised(error, path) from None
     return module
 

@@ -16,7 +16,8 @@ from typing import Any
 from triton.compiler.errors import CompilationError
 
 from twillgpu.errors import InputError, TwillError, UnsupportedError
-from twillgpu.frontend.jit_kernels import Bound, bind
+from twillgpu.frontend.binding import Bound, bind
+from twillgpu.frontend.jit_kernels import choose
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.frontend.lowering import CAPABILITIES, kernel_to_generic, text_to_generic
 from twillgpu.frontend.user_module import import_file
@@ -52,7 +53,7 @@ def _options(fields: dict[str, Any]) -> LoadOptions:
 def _capture(path: Path, target: str, options: LoadOptions) -> dict[str, Any]:
     capability = CAPABILITIES[target]
     user = import_file(path, capability)
-    bound = bind(user.module, path, target, options)
+    bound = bind(choose(user.module, path, target, options.kernel), path, options)
     try:
         text = kernel_to_generic(bound, capability)
     except CompilationError as error:
