@@ -127,7 +127,8 @@ class Rewriter:
         names = (*(result.name for result in op.results), *op.operands)
         axes = tied_axes(op, self.plan.types, {name: known[name] for name in names if name in known})
         dimension = next((axes[name] for name in names if name in axes), 0)
-        for part, name in enumerate(self.names.of(op.name, dimension)):
+        form = None if op.name in self.plan.tokens else dimension
+        for part, name in enumerate(self.names.of(op.name, form)):
             operands = [self.operand(operand, axes, part) for operand in op.operands]
             yield from self.shifted(op, operands, dimension, part)
             results = tuple(
