@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from twillgpu.costs.record import PriceOptions, RuleOptions
+from twillgpu.frontend.launch import parse_options
+from twillgpu.inputs import SourceOptions
 
 Values = dict[str, Any]
 """What click parsed: option name to value, checked by the option's type."""
@@ -49,6 +51,39 @@ LIMITS: tuple[Decorator, ...] = (
 )
 
 
+def parse_rows(_ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Return the rows of a sub-tile: a positive number, 0 for ``none``, ``None`` where nothing is given."""
+    if value is None or value == "none":
+        return 0 if value else None
+    if not value.isdecimal() or int(value) == 0:
+        raise click.BadParameter(f"{value!r} is neither a positive number nor none", param=param)
+    return int(value)
+
+
+KERNEL: tuple[Decorator, ...] = (
+    click.option("--kernel", metavar="NAME", help="The @triton.jit function, where a file has several."),
+    click.option(
+        "--arg",
+        "args",
+        multiple=True,
+        metavar="NAME=TYPE",
+        help="An argument's type, as q='*fp16'. May be repeated.",
+    ),
+    click.option(
+        "--const", "consts", multiple=True, metavar="NAME=VALUE", help="Value of a tl.constexpr. May be repeated."
+    ),
+    click.option("--num-warps", type=POSITIVE, metavar="N", help="Warps of a block."),
+    click.option("--config", type=POSITIVE, metavar="K", help="Which @triton.autotune configuration, from 1."),
+    click.option("--loop", type=POSITIVE, metavar="K", help="Which loop of the kernel, from 1."),
+    click.option(
+        "--subtile",
+        callback=parse_rows,
+        metavar="ROWS|none",
+        help="Split the tile into parts of so many rows; default: the rows of the target's tensor core.",
+    ),
+)
+
+
 def with_options(*groups: tuple[Decorator, ...]) -> Decorator:
     """Return one decorator that adds every option of ``groups``, in this order."""
 
@@ -73,3 +108,16 @@ def price_options(values: Values) -> PriceOptions:
         registers=values["registers"],
         lift=values["lift"],
     )
+
+
+def source_options(values: Values) -> SourceOptions:
+    """Return the choice of kernel that the options of ``KERNEL`` make."""
+    load = parse_options(
+        kernel=values["kernel"],
+        args=values["args"],
+        constexprs=values["consts"],
+        num_warps=values["num_warps"],
+        config=values["config"],
+        loop=values["loop"],
+    )
+    return SourceOptions(load=load, rows=values["subtile"])

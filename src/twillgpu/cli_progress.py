@@ -30,6 +30,7 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
         sys.stderr.flush()
 
     try:
+        show("searching")
         yield show
     finally:
         sys.stderr.write(CLEAR)

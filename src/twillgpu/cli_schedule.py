@@ -7,7 +7,17 @@ from typing import Any
 import click
 
 import twillgpu
-from twillgpu.cli_options import LIMITS, OUTPUT, POSITIVE, Decorator, Values, price_options, with_options
+from twillgpu.cli_options import (
+    KERNEL,
+    LIMITS,
+    OUTPUT,
+    POSITIVE,
+    Decorator,
+    Values,
+    price_options,
+    source_options,
+    with_options,
+)
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
 from twillgpu.costs.bounds import bounds
@@ -40,7 +50,7 @@ SEARCH: tuple[Decorator, ...] = (
 
 @click.command("schedule")
 @click.argument("source", metavar="SOURCE")
-@with_options(LIMITS, SEARCH)
+@with_options(KERNEL, LIMITS, SEARCH)
 @click.option("--emit", type=click.Choice(STAGES), help="Print the record of this stage and stop there.")
 @with_options(OUTPUT)
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
@@ -53,7 +63,7 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     """
     output = Output(file=values["file"], force=values["force"])
     stage = values["emit"]
-    loaded = load_source(source, values["machine"])
+    loaded = load_source(source, values["machine"], source_options(values))
     if stage == "kernel":
         return _deliver(output, _kernel(loaded, as_json=values["as_json"]))
     priced = price_loaded(loaded, price_options(values))
@@ -85,9 +95,7 @@ def _deliver(output: Output, text: str) -> int:
 
 def _kernel(loaded: Loaded, *, as_json: bool) -> str:
     if loaded.kernel is None:
-        raise InputError(
-            loaded.source, "graph JSON has no kernel", "ask for --emit graph, problem, bounds or schedule"
-        )
+        raise InputError(loaded.source, "graph JSON has no kernel", "ask for another stage than kernel")
     return record_json(loaded.kernel, schema="twillgpu-kernel/1") if as_json else print_kernel(loaded.kernel)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from twillgpu.cli_options import LIMITS, OUTPUT, price_options, with_options
+from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, price_options, source_options, with_options
 from twillgpu.cli_output import Output
 from twillgpu.inputs import load_source, price_loaded, read_text
 from twillgpu.schedule.jsonform import hash_mismatches, read_schedule_file
@@ -24,7 +24,7 @@ SCHEMA = "twillgpu-verdict/1"
 @click.command("verify")
 @click.argument("source", metavar="SOURCE")
 @click.argument("schedule", metavar="SCHEDULE")
-@with_options(LIMITS, OUTPUT)
+@with_options(KERNEL, LIMITS, OUTPUT)
 def command(source: str, schedule: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
     """Check a schedule against every rule, with no solver involved.
 
@@ -35,7 +35,7 @@ def command(source: str, schedule: str, **values: Any) -> int:  # noqa: ANN401  
     """
     output = Output(file=values["file"], force=values["force"])
     found = read_schedule_file(read_text(Path(schedule)), schedule)
-    priced = price_loaded(load_source(source, values["machine"]), price_options(values))
+    priced = price_loaded(load_source(source, values["machine"], source_options(values)), price_options(values))
     verdict = check(priced.problem, found.schedule, max_stages=found.stages)
     violations = () if isinstance(verdict, Verified) else verdict
     notes = hash_mismatches(priced.problem, found.schedule)

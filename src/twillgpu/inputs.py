@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from twillgpu.costs.price import price
 from twillgpu.costs.record import PriceOptions, Problem
 from twillgpu.errors import InputError
 from twillgpu.frontend.kernel import Kernel
+from twillgpu.frontend.launch import LoadOptions
+from twillgpu.frontend.load import load_kernel
+from twillgpu.graph.build import build
 from twillgpu.graph.jsonform import read_graph
 from twillgpu.graph.record import Cost, DepGraph
 from twillgpu.machine.load import load, names
 from twillgpu.machine.record import Machine
 
 GRAPH_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Which kernel of a source, and how its tile is split.
+
+    Attributes:
+        load: kernel, argument types, constexprs, warps, configuration, loop.
+        rows: rows of a sub-tile; ``None``: the rows of the target's tensor core; 0: no sub-tiles.
+    """
+
+    load: LoadOptions = field(default_factory=LoadOptions)
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,71 +44,125 @@ class Loaded:
         kernel: the kernel, sub-tiled; ``None`` for graph JSON.
         graph: the loop body.
         remarks: what was decided on the way and the user should know.
+        seconds: wall seconds that it took.
     """
 
     source: str
     machine: Machine
     kernel: Kernel | None
     graph: DepGraph
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A source with its scheduling problem."""
+    """A source with its scheduling problem; ``seconds`` is the wall time up to here."""
 
     loaded: Loaded
     problem: Problem
-    seconds: float = 0.0
+    seconds: float
 
 
-def load_problem(source: str | Path, machine: str | None = None, options: PriceOptions | None = None) -> Priced:
+def load_problem(
+    source: str | Path,
+    machine: str | None = None,
+    *,
+    options: SourceOptions | None = None,
+    limits: PriceOptions | None = None,
+) -> Priced:
     """Return the scheduling problem of a source on a machine.
 
-    Raises ``TwillError`` for every mistake in the source, the machine or the options.
+    Args:
+        source: ``.py`` with a ``@triton.jit`` kernel, ``.ttgir`` or ``.mlir`` text, or graph JSON (``.json``).
+        machine: a machine's name or file; graph JSON may name or carry its own.
+        options: which kernel, with which arguments, and how it is split.
+        limits: limits below the machine's, and the rules in force.
+
+    Raises:
+        TwillError: every mistake in the source, the machine or the options.
     """
-    return price_loaded(load_source(source, machine), options)
+    return price_loaded(load_source(source, machine, options), limits)
 
 
-def load_source(source: str | Path, machine: str | None = None) -> Loaded:
-    """Read a source: graph JSON by its suffix."""
-    path = Path(source)
-    graph = read_graph(read_text(path), str(path))
-    return Loaded(source=str(source), machine=_machine(graph, machine), kernel=None, graph=graph)
+def load_source(source: str | Path, machine: str | None = None, options: SourceOptions | None = None) -> Loaded:
+    """Return the source's loop body; arguments and errors are those of ``load_problem``."""
+    started = time.perf_counter()
+    path, options = Path(source), options or SourceOptions()
+    _check_exists(path)
+    if path.suffix == GRAPH_SUFFIX:
+        _refuse_kernel_options(options)
+        kernel, graph = None, read_graph(read_text(path), str(path))
+        chosen = _machine(graph.machine, machine)
+    else:
+        chosen = _machine(None, machine)
+        kernel = _kernel(path, chosen, options)
+        graph = build(kernel)
+    return Loaded(
+        source=str(source),
+        machine=chosen,
+        kernel=kernel,
+        graph=graph,
+        remarks=kernel.remarks if kernel is not None else (),
+        seconds=time.perf_counter() - started,
+    )
 
 
-def price_loaded(loaded: Loaded, options: PriceOptions | None = None) -> Priced:
+def price_loaded(loaded: Loaded, limits: PriceOptions | None = None) -> Priced:
     """Price the loop body on the machine; raises ``InputError`` as ``twillgpu.costs.price.price`` does."""
-    return Priced(loaded=loaded, problem=price(loaded.graph, loaded.machine, options or PriceOptions()))
+    started = time.perf_counter()
+    problem = price(loaded.graph, loaded.machine, limits)
+    return Priced(loaded=loaded, problem=problem, seconds=loaded.seconds + time.perf_counter() - started)
 
 
 def read_text(path: Path) -> str:
-    """Return a text file's content; raises ``InputError`` for whatever cannot be read or is empty."""
-    if path.is_dir():
-        raise InputError(str(path), "is a directory", "name a file in it")
+    """Return a JSON file's text; raises ``InputError`` for whatever cannot be read or is empty."""
+    _check_exists(path)
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(str(path), "no such file", "check the path") from None
     except UnicodeDecodeError as error:
-        raise InputError(
-            str(path), f"is not UTF-8 text (byte {error.start})", "give a .py, .ttgir, .mlir or .json file"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(str(path), f"cannot be read ({error})", "check its name and permissions") from None
+        raise InputError(str(path), f"is not UTF-8 text (byte {error.start})", "give a JSON file") from None
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read ({error.strerror})", "check its permissions") from None
     if not text.strip():
-        raise InputError(str(path), "the file is empty", "give a .py, .ttgir, .mlir or .json file with content")
+        raise InputError(str(path), "the file is empty", "give a JSON document")
     return text
 
 
-def _machine(graph: DepGraph, machine: str | None) -> Machine:
-    if machine is not None:
-        return load(machine)
-    if isinstance(graph.machine, Machine):
-        return graph.machine
-    if graph.machine is not None:
-        return load(graph.machine)
-    raise InputError("--machine", "no machine is given", "use one of " + ", ".join(names()) + " or a .toml file")
+def _check_exists(path: Path) -> None:
+    try:
+        is_directory, exists = path.is_dir(), path.exists()
+    except (OSError, ValueError) as error:
+        raise InputError(str(path), f"no file can have this name ({error})", "check the path") from None
+    if is_directory:
+        raise InputError(str(path), "is a directory", "name a file in it")
+    if not exists:
+        raise InputError(str(path), "no such file", "check the path")
+
+
+def _machine(carried: Machine | str | None, named: str | None) -> Machine:
+    """Return the machine named on the command line, otherwise the one that the source carries or names."""
+    chosen = carried if named is None else named
+    if chosen is None:
+        raise InputError("--machine", "no machine is given", f"use one of {', '.join(names())} or a .toml file")
+    return chosen if isinstance(chosen, Machine) else load(chosen)
+
+
+def _kernel(path: Path, machine: Machine, options: SourceOptions) -> Kernel:
+    if not machine.arch:
+        raise InputError(
+            f"machine {machine.name}", "it has no arch to compile a kernel for", "choose another, or give graph JSON"
+        )
+    return load_kernel(path, machine.arch, options.load)
+
+
+def _refuse_kernel_options(options: SourceOptions) -> None:
+    if options != SourceOptions():
+        raise InputError(
+            "--kernel, --arg, --const, --num-warps, --config, --loop, --subtile",
+            "these are for kernels, and the source is graph JSON",
+            "leave them out",
+        )
 
 
 def priced_graph(graph: DepGraph, problem: Problem) -> DepGraph:

@@ -35,7 +35,7 @@ def _without_schedule(result: SearchResult) -> str:
 def claim_section(result: SearchResult) -> list[str]:
     """The headline, and what proves the lower bound."""
     lines = wrap(verdict(result))
-    if result.bound_reason:
+    if result.bound_reason and result.status != "infeasible":
         lines += wrap(f"lower bound {number(result.lower_bound_cycles)}: {result.bound_reason}")
     return section("Result", lines)
 

@@ -96,7 +96,7 @@ class _Frame:
 
 
 def _legend(units: tuple[Unit, ...], schedule: Schedule, frame: _Frame, width: int) -> list[str]:
-    text = f"One column is {plural(frame.cell, 'cycle')}; letters are the ops above"
+    text = f"One column is {plural(frame.cell, 'cycle')}; letters are the ops above,"
     if len(schedule.ops) > len(MARKS):
         text += f" ({OTHER}: any op beyond {plural(len(MARKS), 'letter')})"
     text += "; the digit below a letter says how many iterations behind the newest that work is. "

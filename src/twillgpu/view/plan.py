@@ -21,27 +21,21 @@ def ops_section(problem: Problem, schedule: Schedule) -> list[str]:
     letters = marks(schedule)
     priced = {op.name: op for op in problem.ops}
     file = _common_file(op.source for op in problem.ops)
+    header = ["", "op", "line" if file else "source", "unit", "start", "stage", "slot", "group"]
+    right = {4, 5, 6, 2} if file else {4, 5, 6}
     rows = []
     for op in sorted(schedule.ops, key=lambda op: op.start_cycle):
         stage, slot = divmod(op.start_cycle, schedule.ii_cycles)
         what = priced[op.name]
         figures = (number(op.start_cycle), str(stage), number(slot))
-        rows.append(
-            (
-                letters[op.name],
-                op.name,
-                _line(what.source, file),
-                _unit(what),
-                *figures,
-                schedule.groups[op.group].name,
-            )
-        )
-    source = "line" if file else "source"
-    header = ("", "op", source, "unit", "start", "stage", "slot", "group")
+        place = (_line(what.source, file), _unit(what))
+        rows.append([letters[op.name], op.name, *place, *figures, schedule.groups[op.group].name])
+    if not any(op.source for op in problem.ops):
+        right = {3, 4, 5}
+        for row in (header, *rows):
+            del row[2]
     where = f" (lines of {file})" if file else ""
-    return section(
-        f"Ops{where}; start, slot in cycles", table(header, rows, right=(2, 4, 5, 6) if file else (4, 5, 6))
-    )
+    return section(f"Ops{where}; start and slot in cycles", table(header, rows, right=right))
 
 
 def _common_file(sources: Iterable[str]) -> str:

@@ -47,8 +47,7 @@ def _heading(run: Run) -> list[str]:
 def _subject(run: Run) -> str:
     if run.kernel is None:
         return f"graph {run.graph.name} from {run.source}"
-    place = f" at {run.kernel.loop.source}" if run.kernel.loop.source else ""
-    return f"kernel {run.kernel.name}, loop {run.kernel.loop.name}{place}"
+    return f"kernel {run.kernel.name}, loop at {run.kernel.loop.source or run.kernel.loop.name}"
 
 
 def _remarks(run: Run) -> list[str]:

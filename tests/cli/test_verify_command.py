@@ -1,0 +1,65 @@
+"""``twillgpu verify``: sound schedules pass, and a broken rule is reported under its name."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphs import FIGURE_1, REGISTER_LIMITED, write
+
+from twillgpu.cli import run
+from twillgpu.verify import RULES
+
+Captured = pytest.CaptureFixture[str]
+
+
+def _found(capsys: Captured, graph: Path) -> dict[str, Any]:
+    assert run(["schedule", str(graph), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_what_schedule_prints_passes_every_rule(capsys: Captured, tmp_path: Path) -> None:
+    schedule = write(tmp_path, _found(capsys, FIGURE_1))
+    assert run(["verify", str(FIGURE_1), schedule]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "sound: I = 2 cycles, 3 ops" in out
+    assert f"all {len(RULES)} rules hold: uniqueness, consistency, completion" in out
+
+
+def test_a_broken_rule_is_status_1_under_its_name(capsys: Captured, tmp_path: Path) -> None:
+    found = _found(capsys, FIGURE_1)
+    for op in found["ops"]:
+        op["start_cycle"] = 0
+        del op["stage"], op["slot"]
+    schedule = write(tmp_path, found)
+    assert run(["verify", str(FIGURE_1), schedule]) == 1
+    out = capsys.readouterr().out
+    assert "dependence (S, P)" in out
+    assert run(["verify", str(FIGURE_1), schedule, "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict["schema"] == "twillgpu-verdict/1"
+    assert verdict["sound"] is False
+    assert {violation["rule"] for violation in verdict["violations"]} >= {"dependence", "capacity"}
+
+
+def test_limits_count_when_verifying(capsys: Captured, tmp_path: Path) -> None:
+    schedule = write(tmp_path, _found(capsys, REGISTER_LIMITED))
+    assert run(["verify", str(REGISTER_LIMITED), schedule, "--registers", "56"]) == 1
+    assert "register_limit" in capsys.readouterr().out
+
+
+def test_another_graph_is_noted(capsys: Captured, tmp_path: Path) -> None:
+    graph = json.loads(FIGURE_1.read_text(encoding="utf-8"))
+    graph["ops"][1]["latency_cycles"] = 1
+    graph["name"] = "renamed"
+    schedule = write(tmp_path, _found(capsys, FIGURE_1), "schedule.json")
+    assert run(["verify", write(tmp_path, graph), schedule]) == 0
+    assert "note: the schedule was made for another graph" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_schedule_that_is_none_is_a_message(capsys: Captured, tmp_path: Path) -> None:
+    assert run(["verify", str(FIGURE_1), write(tmp_path, "[]")]) == 1
+    assert "expected an object" in capsys.readouterr().err
+    assert run(["verify", str(FIGURE_1), str(tmp_path / "none.json")]) == 1
+    assert "no such file; check the path" in capsys.readouterr().err
