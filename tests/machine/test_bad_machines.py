@@ -100,8 +100,8 @@ def test_an_empty_file_has_no_name(tmp_path: Path) -> None:
         (
             '[units]\ntensor = { value = 1, unit = "instances", source = "s", confidence = "X" }',
             (
-                "units.tensor.confidence: confidence is 'X'; write V (primary source), D (derived), S (secondary source) "
-                "or G (guess)"
+                "units.tensor.confidence: confidence is 'X'; write V (primary source), D (derived), "
+                "S (secondary source) or G (guess)"
             ),
         ),
         (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from twillgpu.costs.circuits import Circuit, worst_circuit
 from twillgpu.costs.record import Bound, Bounds, Problem
-from twillgpu.costs.storage import impossible_storage, storage_bounds
+from twillgpu.costs.storage import impossible_storages, storage_bounds, storages_of
 
 SHOWN = 6
 """Ops named in a reason; the others are counted."""
@@ -22,10 +22,12 @@ def bounds(problem: Problem) -> Bounds:
     Raises:
         InputError: a circuit of distance 0 with a positive latency: no schedule at any interval.
     """
-    found = [*_unit_bounds(problem), *_recurrence(problem), *storage_bounds(problem)]
+    found = [*_unit_bounds(problem), *_recurrence(problem)]
+    storages = tuple(storages_of(problem))
+    found += storage_bounds(storages)
     found.append(Bound(name="consistency", cycles=1, reason="an interval is at least 1 cycle", ops=()))
     ordered = sorted(found, key=lambda bound: (-bound.cycles, bound.name))
-    return Bounds(bounds=tuple(ordered), impossible=impossible_storage(problem))
+    return Bounds(bounds=tuple(ordered), impossible=impossible_storages(storages))
 
 
 def _unit_bounds(problem: Problem) -> Iterator[Bound]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 
 from twillgpu.costs.circuits import Arc, arcs
 from twillgpu.costs.record import PricedEdge, PricedOp, PricedValue, Problem
@@ -104,18 +103,20 @@ class Lifetimes:
 
 def _longest_paths(problem: Problem) -> Mapping[str, Mapping[str, int]]:
     """Return the longest path in cycles within an iteration, from every op to every op that it reaches."""
-    into: dict[str, list[Arc]] = {op.name: [] for op in problem.ops}
-    names = tuple(into)
-    for arc in arcs(problem):
-        if arc.distance == 0 and arc.tail != arc.head:
-            into[names[arc.head]].append(arc)
-    order = TopologicalSorter({name: {names[arc.tail] for arc in found} for name, found in into.items()})
-    longest: dict[str, dict[str, int]] = {name: {name: 0} for name in names}
-    for head in order.static_order():
-        for arc in into[head]:
-            for start in names:
-                before = longest[start].get(names[arc.tail])
-                if before is not None:
-                    known = longest[start].get(head, before + arc.latency_cycles)
-                    longest[start][head] = max(known, before + arc.latency_cycles)
+    names = tuple(op.name for op in problem.ops)
+    within = tuple(arc for arc in arcs(problem) if arc.distance == 0)
+    return {start: _from(start, names, within) for start in names}
+
+
+def _from(start: str, names: tuple[str, ...], within: tuple[Arc, ...]) -> dict[str, int]:
+    """Relax until nothing changes; there is no positive circuit (the recurrence bound has refused one)."""
+    longest = {start: 0}
+    changed = True
+    while changed:
+        changed = False
+        for arc in within:
+            before = longest.get(names[arc.tail])
+            if before is not None and before + arc.latency_cycles > longest.get(names[arc.head], -1):
+                longest[names[arc.head]] = before + arc.latency_cycles
+                changed = True
     return longest

@@ -115,7 +115,7 @@ def check_value(op: Op, value: PricedValue, machine: Machine, fixed: dict[str, i
             raise InputError(
                 at(op),
                 f"its value is in {value.space}, machine {machine.name} has only {have}",
-                "choose another machine",
+                f"choose a machine that has {value.space}",
             )
         return
     taken = fixed.get(value.space, 0)

@@ -6,7 +6,7 @@ Over one period the bytes alive, summed over its cycles, are ``sum(bytes x lifet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from twillgpu.costs.lifetimes import Lifetimes, Span, Tenant
@@ -52,17 +52,17 @@ class Storage:
         return high
 
 
-def storage_bounds(problem: Problem) -> Iterator[Bound]:
-    """Yield a bound for each memory, the registers of the threads, and the register file, where there is one."""
-    for storage in _storages(problem):
+def storage_bounds(storages: Iterable[Storage]) -> Iterator[Bound]:
+    """Yield a bound for each storage that needs an interval of more than one cycle."""
+    for storage in storages:
         cycles = storage.smallest()
         if cycles is not None and cycles > 1:
             yield _bound(storage, cycles)
 
 
-def impossible_storage(problem: Problem) -> tuple[str, ...]:
+def impossible_storages(storages: Iterable[Storage]) -> tuple[str, ...]:
     """Return a sentence for each storage that is too small at any interval."""
-    return tuple(_too_small(storage) for storage in _storages(problem) if storage.smallest() is None)
+    return tuple(_too_small(storage) for storage in storages if storage.smallest() is None)
 
 
 def _bound(storage: Storage, cycles: int) -> Bound:
@@ -79,7 +79,8 @@ def _too_small(storage: Storage) -> str:
     return f"{storage.name}: alive all the time: {always}; {have}"
 
 
-def _storages(problem: Problem) -> Iterator[Storage]:
+def storages_of(problem: Problem) -> Iterator[Storage]:
+    """Yield the memories, the registers of the threads, and the register file, where they are limited."""
     lifetimes = Lifetimes(problem)
     fixed = dict(problem.fixed_bytes)
     for memory in problem.memories:

@@ -1,0 +1,65 @@
+"""Legality sub-rules: which pairs each names, and how one is lifted."""
+
+import pytest
+from cost_graphs import edge, graph, op, priced, small, value
+
+from twillgpu.costs.record import LegalPair
+from twillgpu.errors import InputError
+from twillgpu.graph.record import DepGraph
+from twillgpu.machine.record import Machine
+
+
+def rules(found: DepGraph, *names: str, lift: tuple[str, ...] = ()) -> tuple[LegalPair, ...]:
+    return priced(found, _with(*names), lift=lift).legality
+
+
+def _with(*names: str) -> Machine:
+    return small(legality=list(names), memories={"smem": 1000, "tmem": 1000})
+
+
+def test_products_on_one_register_accumulator_stay_together() -> None:
+    acc = value(alias="acc")
+    ops = tuple(op(name, kind="mma", unit="tensor", result=acc) for name in ("m0", "m1", "m2"))
+    other = (op("read", result=acc), op("alone", kind="mma", result=value(alias="other")))
+    pairs = rules(graph(ops + other), "wgmma_accumulator")
+    assert [(one.relation, one.first, one.second) for one in pairs] == [
+        ("together", "m0", "m1"),
+        ("together", "m0", "m2"),
+    ]
+
+
+def test_accumulators_in_tensor_memory_may_be_anywhere() -> None:
+    acc = value("tmem", alias="acc")
+    assert (
+        rules(graph((op("m0", kind="mma", result=acc), op("m1", kind="mma", result=acc))), "wgmma_accumulator") == ()
+    )
+
+
+def test_register_values_that_are_carried_stay_in_their_group() -> None:
+    ops = (op("a", result=value()), op("b", result=value("smem")), op("c"))
+    edges = (edge("a", "c", 1), edge("a", "b"), edge("b", "c", 1), edge("a", "a", 1), edge("a", "c", 2))
+    pairs = rules(graph(ops, edges), "carried_registers")
+    assert [(one.relation, one.first, one.second) for one in pairs] == [("together", "a", "c")]
+
+
+def test_software_does_not_read_a_product_in_the_group_that_issues_it() -> None:
+    ops = (op("s", kind="mma", result=value("tmem")), op("load", kind="tmem_load"), op("next", kind="mma"))
+    pairs = rules(graph(ops, (edge("s", "load"), edge("s", "next"))), "mma_reader")
+    assert [(one.relation, one.first, one.second) for one in pairs] == [("apart", "s", "load")]
+
+
+def test_tensor_memory_warps_need_no_pairs() -> None:
+    assert rules(graph((op("load", kind="tmem_load"),)), "tmem_warps") == ()
+
+
+def test_a_lifted_rule_does_not_apply() -> None:
+    found = graph((op("a", result=value()), op("c")), (edge("a", "c", 1),))
+    assert len(rules(found, "carried_registers")) == 1
+    assert rules(found, "carried_registers", lift=("carried_registers",)) == ()
+
+
+def test_lifting_an_unknown_rule() -> None:
+    with pytest.raises(
+        InputError, match=r"lift: no legality rule 'carried_register'; did you mean 'carried_registers'\?"
+    ):
+        rules(graph((op("a"),)), lift=("carried_register",))
