@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, TileType
+from twillgpu.frontend.layouts import parse_layout
 
 _BITS = re.compile(r"[a-z]+(\d+)")
 
@@ -88,3 +89,16 @@ def tile_bytes(kind: TileType) -> int:
 def registers_per_thread(kind: TileType, warps: int) -> int:
     """Return the 32-bit registers per thread that a tile takes when ``warps`` warps hold it."""
     return -(-tile_bytes(kind) // (4 * 32 * warps))
+
+
+def tensor_memory_bytes(kind: TileType) -> int:
+    """Return the bytes of whole TMEM columns (128 lanes of 4 bytes) that a tile takes.
+
+    Rows beyond 128 go into further columns. A tile of 64 rows takes its columns whole: the other lanes are of no use to
+    tiles of 128 rows. ``colStride`` leaves columns empty (PTX ISA, tensor memory).
+    """
+    layout = parse_layout(kind.layout)
+    stride = int((layout.get("colStride") if layout is not None else "") or 1)
+    rows, columns = (tile_elements(kind) // kind.shape[-1], kind.shape[-1])
+    words = -(-columns * stride * element_bits(kind.dtype) // 32)
+    return -(-rows // 128) * words * 512

@@ -12,7 +12,7 @@ from math import prod
 from twillgpu.frontend.kernel import Kernel, KernelOp, TileType
 from twillgpu.graph.accumulate import InPlace, in_place
 from twillgpu.graph.aliasing import memory_edges
-from twillgpu.graph.body import Body, body_of, element_bits, registers_per_thread, tile_bytes
+from twillgpu.graph.body import Body, body_of, element_bits, registers_per_thread, tensor_memory_bytes, tile_bytes
 from twillgpu.graph.checks import check_graph
 from twillgpu.graph.digest import with_digest
 from twillgpu.graph.flow import Flow, flows_of, storages_of
@@ -48,11 +48,11 @@ def build(kernel: Kernel) -> DepGraph:
 
 
 def _op(node: Node, kernel: Kernel, shared: InPlace) -> Op:
-    warps = 1 if node.one_warp else kernel.num_warps
+    warps = _warps(node, kernel)
     return Op(
         name=node.name,
         kind=node.kind,
-        source=_source(node),
+        source=node.source,
         warps=warps,
         variable_latency=node.kind in VARIABLE,
         result=None if node.result is None else _value(node, node.result, warps, shared),
@@ -61,11 +61,14 @@ def _op(node: Node, kernel: Kernel, shared: InPlace) -> Op:
     )
 
 
-def _source(node: Node) -> str:
-    """Return the line of the op that gives the node its result."""
-    lines = [member.source for member in node.members if member.source]
-    first = node.members[0].source if node.members else ""
-    return first if node.kind in ("tma_load", "async_copy") else lines[-1] if lines else ""
+def _warps(node: Node, kernel: Kernel) -> int:
+    """Return the warps that a node needs: those that hold its tiles. Any warps can copy to SMEM: one warpgroup does, where
+    warp groups are specialised.
+    """
+    if node.one_warp:
+        return 1
+    specialised = kernel.target != "sm_80"
+    return min(4, kernel.num_warps) if node.kind == "async_copy" and specialised else kernel.num_warps
 
 
 def _value(node: Node, kind: TileType, warps: int, shared: InPlace) -> Value:
@@ -73,7 +76,7 @@ def _value(node: Node, kind: TileType, warps: int, shared: InPlace) -> Value:
     if kind.space == "smem":
         return Value(space="smem", bytes=tile_bytes(kind), alias=alias)
     if kind.space == "tmem":
-        return Value(space="tmem", bytes=tile_bytes(kind), alias=alias)
+        return Value(space="tmem", bytes=tensor_memory_bytes(kind), alias=alias)
     return Value(space="registers", bytes=tile_bytes(kind), registers_per_thread=_registers(kind, warps), alias=alias)
 
 

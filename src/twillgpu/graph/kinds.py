@@ -66,6 +66,11 @@ GLOBAL_OPCODES = frozenset(
 )
 """Ops that touch global memory."""
 
+SMEM_WRITES = frozenset(
+    {"ttg.local_alloc", "ttg.local_store", "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter"}
+)
+"""Ops that write a register tile to SMEM, from whatever layout it has."""
+
 ASYNCHRONOUS = frozenset({"tma_load", "async_copy", "load", "atomic", "mma", "tmem_load"})
 """Kinds whose consumers wait for the result; ``mma`` only where the tensor core works on its own (not ``tt.dot``)."""
 
@@ -105,7 +110,10 @@ def _idle(op: KernelOp, body: Body) -> bool:
     if op.opcode in VIEWS or op.opcode in _SCALAR_OPCODES or (op.opcode in ALLOCS and not op.operands):
         return True
     if op.opcode == "ttg.convert_layout":
-        return same_owners(body.types[op.operands[0]], op.results[0].type)
+        users = body.users.get(op.results[0].name, ())
+        only_written = bool(users) and all(user.opcode in SMEM_WRITES for user in users)
+        kept = op.results[0].name in body.kept
+        return (only_written and not kept) or same_owners(body.types[op.operands[0]], op.results[0].type)
     if kind_of(op) not in COMPUTE or op.opcode in ("tt.reduce", "tt.scan"):
         return False
     return all(not result.type.shape for result in op.results)

@@ -7,15 +7,11 @@ Fragments of the tensor core are those of the PTX ISA (mma.m16n8k16 and wgmma).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from twillgpu.frontend.kernel import TileType
-from twillgpu.frontend.tile_types import split_top
-
-Vector = tuple[int, ...]
-_ATTRIBUTE = re.compile(r"#(?:\w+\.)*(\w+)<\{(.*)\}>", re.DOTALL)
+from twillgpu.frontend.layouts import Layout, Vector, parse_layout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,38 +56,10 @@ def owners(kind: TileType) -> Owners | None:
     return _owners(kind.layout, kind.shape)
 
 
-def parse_attribute(text: str) -> tuple[str, dict[str, str]]:
-    """Return the name and the parameters of a layout attribute as text: ``#ttg.slice<{dim = 1, ...}>``."""
-    match = _ATTRIBUTE.fullmatch(text)
-    if match is None:
-        return "", {}
-    entries = (part.partition("=") for part in split_top(match.group(2)) if part)
-    return match.group(1), {key.strip(): value.strip() for key, _, value in entries}
-
-
-def integers(text: str) -> tuple[int, ...]:
-    """Return the integers in a list attribute such as ``[8, 1]``."""
-    return tuple(int(number) for number in re.findall(r"-?\d+", text))
-
-
-def vectors(text: str) -> tuple[Vector, ...]:
-    """Return the vectors in a list of lists such as ``[[0, 1], [0, 2]]``."""
-    return tuple(integers(inner) for inner in re.findall(r"\[([^\[\]]+)\]", text))
-
-
-def _owners(layout: str, shape: Vector) -> Owners | None:
-    name, entries = parse_attribute(layout)
-    if name == "blocked":
-        return _blocked(entries, shape)
-    if name == "linear":
-        return Owners(**{part: vectors(entries[part][1:-1]) for part in ("register", "lane", "warp")})
-    if name == "slice":
-        return _slice(entries, shape)
-    if name == "nvidia_mma":
-        return _mma(entries, shape)
-    if name == "dot_op":
-        return _dot_operand(entries, shape)
-    return None
+def _owners(text: str, shape: Vector) -> Owners | None:
+    layout = parse_layout(text)
+    rule = _RULES.get(layout.name) if layout is not None else None
+    return rule(layout, shape) if rule is not None and layout is not None else None
 
 
 class _Tiling:
@@ -122,17 +90,21 @@ class _Tiling:
         )
 
 
-def _blocked(entries: dict[str, str], shape: Vector) -> Owners:
-    tiling, order = _Tiling(shape), integers(entries["order"])
-    inner = tiling.grid(integers(entries["sizePerThread"]), order)
-    lane = tiling.grid(integers(entries["threadsPerWarp"]), order)
-    warp = tiling.grid(integers(entries["warpsPerCTA"]), order)
+def _blocked(layout: Layout, shape: Vector) -> Owners:
+    tiling, order = _Tiling(shape), layout.numbers("order")
+    inner = tiling.grid(layout.numbers("sizePerThread"), order)
+    lane = tiling.grid(layout.numbers("threadsPerWarp"), order)
+    warp = tiling.grid(layout.numbers("warpsPerCTA"), order)
     return Owners(register=(*inner, *tiling.rest(order)), lane=lane, warp=warp)
 
 
-def _slice(entries: dict[str, str], shape: Vector) -> Owners | None:
-    dimension = int(entries["dim"].split()[0])
-    parent = _owners(entries["parent"], (*shape[:dimension], 1, *shape[dimension:]))
+def _linear(layout: Layout, _shape: Vector) -> Owners:
+    return Owners(register=layout.vectors("register"), lane=layout.vectors("lane"), warp=layout.vectors("warp"))
+
+
+def _slice(layout: Layout, shape: Vector) -> Owners | None:
+    dimension = layout.number("dim")
+    parent = _owners(layout.get("parent"), (*shape[:dimension], 1, *shape[dimension:]))
     if parent is None:
         return None
 
@@ -142,13 +114,13 @@ def _slice(entries: dict[str, str], shape: Vector) -> Owners | None:
     return Owners(register=cut(parent.register), lane=cut(parent.lane), warp=cut(parent.warp))
 
 
-def _mma(entries: dict[str, str], shape: Vector) -> Owners | None:
+def _mma(layout: Layout, shape: Vector) -> Owners | None:
     """An accumulator: 16 rows by 8 columns a warp, a pair of columns a lane, rows r and r + 8."""
     if len(shape) != 2:
         return None
-    tiling, warps = _Tiling(shape), integers(entries["warpsPerCTA"])
-    hopper = entries["versionMajor"].startswith("3")
-    columns = integers(entries["instrShape"])[1]
+    tiling, warps = _Tiling(shape), layout.numbers("warpsPerCTA")
+    hopper = layout.number("versionMajor") == 3
+    columns = layout.numbers("instrShape")[1]
     pair = tiling.bits(1, 2)
     lane = (*tiling.bits(1, 4), *tiling.bits(0, 8))
     rows = tiling.bits(0, 2)
@@ -157,25 +129,24 @@ def _mma(entries: dict[str, str], shape: Vector) -> Owners | None:
     return Owners(register=(*pair, *rows, *wide, *tiling.rest((1, 0))), lane=lane, warp=warp)
 
 
-def _dot_operand(entries: dict[str, str], shape: Vector) -> Owners | None:
-    """An operand: ``kWidth`` neighbours along K a lane, four lanes along K, the warps of the other side hold copies."""
-    name, parent = parse_attribute(entries["parent"])
-    if name != "nvidia_mma" or len(shape) != 2 or "kWidth" not in entries:
+def _dot_operand(layout: Layout, shape: Vector) -> Owners | None:
+    """An operand: ``kWidth`` neighbours along K a lane, four lanes along K; warps of the other side hold copies."""
+    parent = parse_layout(layout.get("parent"))
+    if parent is None or parent.name != "nvidia_mma" or len(shape) != 2 or not layout.get("kWidth"):
         return None
-    side = int(entries["opIdx"].split()[0])
+    side = layout.number("opIdx")
     along, across = (1, 0) if side == 0 else (0, 1)
-    tiling, width = _Tiling(shape), int(entries["kWidth"].split()[0])
-    neighbours = tiling.bits(along, width)
+    tiling = _Tiling(shape)
+    neighbours = tiling.bits(along, layout.number("kWidth"))
     lane = (*tiling.bits(along, 4), *tiling.bits(across, 8))
     rows = tiling.bits(across, 2) if side == 0 else ()
     deeper = tiling.bits(along, 2)
-    warps = list(integers(parent["warpsPerCTA"]))
-    hopper = parent["versionMajor"].startswith("3")
-    warp = _operand_warps(tiling, warps, side=side, order=(0, 1) if hopper else (1, 0))
+    order = (0, 1) if parent.number("versionMajor") == 3 else (1, 0)
+    warp = _operand_warps(tiling, parent.numbers("warpsPerCTA"), side=side, order=order)
     return Owners(register=(*neighbours, *rows, *deeper, *tiling.rest((along, across))), lane=lane, warp=warp)
 
 
-def _operand_warps(tiling: _Tiling, warps: list[int], *, side: int, order: tuple[int, int]) -> tuple[Vector, ...]:
+def _operand_warps(tiling: _Tiling, warps: Vector, *, side: int, order: tuple[int, int]) -> tuple[Vector, ...]:
     zero = (0, 0)
     found: list[Vector] = []
     for dimension in order:
@@ -189,3 +160,12 @@ def _operand_warps(tiling: _Tiling, warps: list[int], *, side: int, order: tuple
 def _spanned(bases: tuple[Vector, ...]) -> frozenset[Vector]:
     """Return the vectors that are not zero: which elements a thread holds, whatever their order."""
     return frozenset(vector for vector in bases if any(vector))
+
+
+_RULES: dict[str, Callable[[Layout, Vector], Owners | None]] = {
+    "blocked": _blocked,
+    "linear": _linear,
+    "slice": _slice,
+    "nvidia_mma": _mma,
+    "dot_op": _dot_operand,
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from twillgpu.frontend.kernel import KernelOp, TileType
-from twillgpu.graph.body import Body, tile_bytes
+from twillgpu.graph.body import Body, tensor_memory_bytes, tile_bytes
 from twillgpu.graph.flow import Storages, root_of
 from twillgpu.graph.kinds import ALLOCS, VIEWS
 from twillgpu.graph.nodes import Node, data_operands
@@ -59,5 +59,6 @@ def fixed_bytes(body: Body, storages: Storages) -> tuple[tuple[str, int], ...]:
     for op in kernel.before:
         if op.opcode in ALLOCS and op.results[0].name in roots - set(storages):
             kind = op.results[0].type
-            total[kind.space] = total.get(kind.space, 0) + tile_bytes(kind)
+            size = tensor_memory_bytes(kind) if kind.space == "tmem" else tile_bytes(kind)
+            total[kind.space] = total.get(kind.space, 0) + size
     return tuple(sorted(total.items()))
