@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from twillgpu.costs.pricing import at, whole
 from twillgpu.errors import InputError
 from twillgpu.frontend.kernel import TileType
-from twillgpu.graph.layout import Vector, owners
+from twillgpu.frontend.layouts import Vector
+from twillgpu.graph.layout import owners
 from twillgpu.graph.record import Op, Use, Work
 from twillgpu.machine.record import Machine, OpPrice
 

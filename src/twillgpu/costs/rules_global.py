@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from twillgpu.costs.job import WARP, Job
+from twillgpu.costs.job import SUB_PARTITIONS, WARP, Job
 from twillgpu.costs.pricing import Price, whole
 from twillgpu.frontend.kernel import TileType
 
@@ -66,7 +66,7 @@ def atomic(job: Job) -> Price:
     elements = math.prod(job.tile.shape)
     held = max(1, whole(elements / job.figure("global.atomic_lanes")))
     return Price(
-        uses=job.use("smem", held, job.shares("smem", 1 / 2)),
+        uses=job.use("smem_port", held, job.shares("smem_port", 1 / 2)),
         issue_cycles=held,
         latency_cycles=held + whole(job.figure("latency.l2_cycles")),
     )
@@ -101,12 +101,12 @@ def _accesses(job: Job, size_bytes: int, latency: float, *, signals: bool) -> Pr
     """All threads' accesses: one warp instruction per cycle of the load and store unit, then the path to L2."""
     instructions = size_bytes / job.figure("global.access_bytes") / WARP
     path = size_bytes / job.figure("global.bytes_per_cycle")
-    issue = max(1, whole(instructions * 4 / job.schedulers))
+    issue = max(1, whole(instructions * SUB_PARTITIONS / job.schedulers))
     held = max(issue, whole(path))
     shares = job.shares("issue", instructions / job.figure("rates.warp_instructions_per_cycle") / issue)
-    port = job.shares("smem", job.figure("global.bytes_per_cycle") / job.figure("smem.bytes_per_cycle"))
+    port = job.shares("smem_port", job.figure("global.bytes_per_cycle") / job.figure("smem.bytes_per_cycle"))
     return Price(
-        uses=job.use("issue", issue, shares) + job.use("smem", held, port),
+        uses=job.use("issue", issue, shares) + job.use("smem_port", held, port),
         issue_cycles=issue,
         latency_cycles=whole(latency + held),
         asynchronous=latency > 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from twillgpu.costs.job import WARP, Job, spread
+from twillgpu.costs.job import SUB_PARTITIONS, WARP, Job, spread
 from twillgpu.costs.pricing import Price, whole
 from twillgpu.frontend.kernel import TileType
 from twillgpu.graph.layout import same_owners
@@ -48,11 +48,11 @@ def through_port(job: Job, size_bytes: float, accesses: int, wait: float = 0) ->
     """Return the price of moving bytes between registers and SMEM in one or two ``accesses`` after each other."""
     held = size_bytes / job.figure("smem.bytes_per_cycle")
     slots = size_bytes / ACCESS_BYTES / WARP / job.figure("rates.warp_instructions_per_cycle")
-    duration = max(1, whole(max(held, slots * 4 / job.schedulers)))
+    duration = max(1, whole(max(held, slots * SUB_PARTITIONS / job.schedulers)))
     latency = duration + accesses * job.figure("latency.smem_cycles") + wait
-    full = job.shares("smem", 1)
+    full = job.shares("smem_port", 1)
     return Price(
-        uses=job.use("smem", duration, full) + job.use("issue", duration, job.shares("issue", slots / duration)),
+        uses=job.use("smem_port", duration, full) + job.use("issue", duration, job.shares("issue", slots / duration)),
         issue_cycles=duration,
         latency_cycles=whole(latency),
     )
@@ -79,7 +79,7 @@ def tmem_alloc(job: Job) -> Price:
 def _tmem(job: Job, kind: TileType, base: str) -> Price:
     held = max(1, whole(job.bytes_of(kind) / job.figure("tmem.bytes_per_cycle")))
     latency = whole(held + job.figure(base))
-    return Price(uses=job.use("tmem", held), issue_cycles=latency, latency_cycles=latency)
+    return Price(uses=job.use("tmem_port", held), issue_cycles=latency, latency_cycles=latency)
 
 
 def _register_bytes(job: Job, kind: TileType) -> float:

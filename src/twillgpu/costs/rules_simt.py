@@ -9,14 +9,15 @@ another stream take (one instruction in eight cycles); the stream is then slowed
 model leaves out, because a table of fixed amounts cannot say it.
 
 The next op of the same warps may issue when the stream has issued: its first element was done long ago. Only
-where the stream is shorter than the pipeline does the pipeline's latency count.
+where the stream is shorter than the pipeline does the pipeline's latency count; such a stream leaves the issue port
+and the wide pipes idle for most of that time, and its few instructions are left out of their tables.
 """
 
 from __future__ import annotations
 
 import math
 
-from twillgpu.costs.job import WARP, Job, Spread, spread
+from twillgpu.costs.job import SUB_PARTITIONS, WARP, Job, Spread, spread
 from twillgpu.costs.pricing import Price, whole
 
 _PIPES = {"fp32": "rates.fp32_lanes", "alu": "rates.alu_lanes", "conversion": "rates.conversion_lanes"}
@@ -78,20 +79,24 @@ def scan(job: Job) -> Price:
 
 def stream(job: Job, units: dict[str, float], instructions: float, latency: float) -> Price:
     """Return the price of a stream of ``instructions`` (lanes, not warps) that holds each unit so many cycles."""
+    if not instructions:
+        return Price()
     rate = job.figure("rates.warp_instructions_per_cycle")
-    slots = instructions / WARP / (rate * job.schedulers / 4)
+    slots = instructions / WARP / (rate * job.schedulers / SUB_PARTITIONS)
     duration = max(1, whole(max(slots, *units.values())))
     full = next((unit.capacity for unit in job.machine.units if unit.name == "issue"), 1)
     shares = job.shares("issue", instructions / WARP / rate / duration)
-    uses = job.use("issue", duration, min(shares, max(1, full - 1)))
-    for unit, cycles in units.items():
-        uses += job.use(unit, cycles)
+    if duration < latency:
+        uses = job.use("mufu", units.get("mufu", 0))
+    else:
+        uses = job.use("issue", duration, min(shares, max(1, full - 1)))
+        uses += tuple(use for unit, cycles in units.items() for use in job.use(unit, cycles))
     return Price(uses=uses, issue_cycles=duration, latency_cycles=max(duration, whole(latency)))
 
 
 def lanes_cycles(job: Job, lanes: float, rate: str) -> float:
     """Return the cycles for so many lane operations at a rate of the whole SM, of which the warps reach a part."""
-    return lanes / (job.figure(rate) * job.schedulers / 4)
+    return lanes / (job.figure(rate) * job.schedulers / SUB_PARTITIONS)
 
 
 def _elements(job: Job) -> int:

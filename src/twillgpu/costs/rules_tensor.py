@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from twillgpu.costs.job import Job
+from twillgpu.costs.job import SUB_PARTITIONS, Job
 from twillgpu.costs.pricing import Price, whole
 from twillgpu.frontend.kernel import TileType
 from twillgpu.graph.record import Use
@@ -90,7 +90,7 @@ def mma_v2(job: Job) -> Price:
     cycles = 2 * product.rows * product.columns * product.k / _rate(job, product) * job.entry.passes
     instructions = product.rows * product.columns * product.k * product.element_bytes / (16 * 8 * STEP_BYTES)
     shares = job.shares("issue", instructions / job.figure("rates.warp_instructions_per_cycle") / cycles)
-    duration = cycles * 4 / job.schedulers
+    duration = cycles * SUB_PARTITIONS / job.schedulers
     return Price(
         uses=job.use("tensor", duration) + job.use("issue", duration, shares),
         issue_cycles=whole(duration),
@@ -140,5 +140,5 @@ def _place(product: Product) -> str:
 
 
 def _uses(job: Job, burst: Burst) -> tuple[Use, ...]:
-    amount = job.shares("smem", burst.smem_cycles / burst.interval_cycles)
-    return job.use("tensor", burst.cycles) + job.use("smem", burst.cycles, amount)
+    amount = job.shares("smem_port", burst.smem_cycles / burst.interval_cycles)
+    return job.use("tensor", burst.cycles) + job.use("smem_port", burst.cycles, amount)
