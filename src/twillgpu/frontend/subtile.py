@@ -2,8 +2,8 @@
 
 Whole-tile ops are too coarse for ping-pong between two warp groups; the parts have the rows that one tensor core
 instruction works on (64 for a warpgroup on Hopper, 128 on Blackwell). Ops whose values carry the dimension become
-one op for each part, ops without it (the loads of K and V in attention) are shared, a product that reduces over the dimension
-becomes a chain on one accumulator.
+one op for each part, ops without it (the loads of K and V in attention) are shared, a product that reduces over the
+dimension becomes a chain on one accumulator.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.check import all_ops, check_kernel
-from twillgpu.frontend.kernel import Kernel, KernelOp
+from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.subtile_dims import value_types
 from twillgpu.frontend.subtile_plan import Choice, choose, plan
 from twillgpu.frontend.subtile_rewrite import Origin, Rewriter
@@ -20,7 +20,8 @@ from twillgpu.frontend.subtile_rewrite import Origin, Rewriter
 DEFAULT_ROWS = {"sm_90a": 64, "sm_100a": 128}
 """Rows of a sub-tile by target: those of the tensor core's instruction; other targets are not sub-tiled."""
 
-_STEP = {"sm_90a": 64, "sm_100a": 64}
+ROW_STEP = 64
+"""Rows that a group of four warps can work on: wgmma and tcgen05.mma have 64 or 128, four warps of mma 16 each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,30 +53,33 @@ class SubTiling:
 def subtile(kernel: Kernel, rows: int | None = None) -> SubTiling:
     """Cut ``kernel`` into sub-tiles of ``rows`` elements along the rows of its accumulator.
 
-    ``None`` is the target's default, and leaves the kernel as it is, with a remark, where that cannot be done; 0 leaves it as
-    it is. Raises ``UnsupportedError`` where the number asked for cannot be done.
+    ``None`` is the target's default, and leaves the kernel as it is, with a remark, where that cannot be done. 0
+    leaves it as it is, and so does a loop without matrix product, with a remark. Raises ``UnsupportedError`` where
+    the number asked for cannot be done.
     """
-    if rows == 0:
-        return _unchanged(kernel)
-    wanted = DEFAULT_ROWS.get(kernel.target) if rows is None else rows
-    if wanted is None:
+    wanted = DEFAULT_ROWS.get(kernel.target, 0) if rows is None else rows
+    if wanted == 0:
         return _unchanged(kernel)
     types = value_types(kernel)
     choice = choose(kernel, types)
-    reason = _reason(kernel, choice, wanted)
+    if choice is None:
+        return _unchanged(kernel, "not cut into sub-tiles: the loop has no matrix product whose rows could be cut")
+    reason = _reason(choice, wanted)
     if reason is not None and rows is not None:
-        raise UnsupportedError(_where(kernel, choice), f"no sub-tiles of {wanted}: {reason}", "use --subtile none")
+        where = choice.op.source or f"kernel {kernel.name}"
+        raise UnsupportedError(where, f"no sub-tiles of {wanted} rows: {reason}", "choose others, or --subtile none")
     if reason is not None:
-        return _unchanged(kernel, f"not cut into sub-tiles: {reason}")
-    if choice is None or choice.size <= wanted:
+        return _unchanged(kernel, f"not cut into sub-tiles of {wanted} rows: {reason}")
+    if choice.size <= wanted:
         return _unchanged(kernel)
-    rewriter = Rewriter(plan(kernel, types, choice, choice.size // wanted))
-    return _finished(kernel, rewriter, wanted)
+    return _finished(kernel, Rewriter(plan(kernel, types, choice, choice.size // wanted)), wanted)
 
 
 def _finished(kernel: Kernel, rewriter: Rewriter, rows: int) -> SubTiling:
     cut = rewriter.kernel()
-    remarks = tuple(f"layout of a sub-tile not known, kept as for the whole tile: {text}" for text in rewriter.unknown)
+    remarks = tuple(
+        f"layout of a sub-tile not known, kept as for the whole tile: {text}" for text in rewriter.unknown
+    )
     cut = replace(cut, remarks=(*kernel.remarks, *remarks))
     check_kernel(cut, where=f"sub-tiles of {kernel.name}")
     return SubTiling(
@@ -99,23 +103,12 @@ def _unchanged(kernel: Kernel, *remarks: str) -> SubTiling:
     )
 
 
-def _reason(kernel: Kernel, choice: Choice | None, rows: int) -> str | None:
-    """Return why the kernel cannot be cut into sub-tiles of ``rows``, ``None`` where it can or need not be."""
-    if choice is None:
-        return "the loop has no matrix product whose rows could be cut"
-    if rows < 0:
-        return "the number of rows is negative"
+def _reason(choice: Choice, rows: int) -> str | None:
+    """Return why sub-tiles of ``rows`` cannot be had, ``None`` where they can or where the tile is no larger."""
+    if rows < 0 or rows % ROW_STEP:
+        return f"four warps work on multiples of {ROW_STEP} rows"
     if choice.obstacle is not None:
         return choice.obstacle
-    if choice.size % rows and choice.size > rows:
-        return f"{choice.size} rows are not a multiple of {rows}"
-    step = _STEP.get(kernel.target, 16)
-    if rows % step and choice.size > rows:
-        return f"the tensor core of {kernel.target} works on multiples of {step} rows"
+    if choice.size > rows and choice.size % rows:
+        return f"the tile has {choice.size} rows, which is not a multiple"
     return None
-
-
-def _where(kernel: Kernel, choice: Choice | None) -> str:
-    """Return the source line of the product whose rows would be cut, or of the loop."""
-    op: KernelOp | None = choice.op if choice is not None else None
-    return (op.source if op is not None else kernel.loop.source) or f"kernel {kernel.name}"

@@ -112,7 +112,9 @@ def staged_loads(kernel: Kernel, types: Types) -> frozenset[str]:
         return op.opcode in LOADS or (op.opcode == "ttg.convert_layout" and loaded(op.operands[0]))
 
     allocs = [op for op in ops if op.opcode == "ttg.local_alloc" and op.operands]
-    return frozenset(op.results[0].name for op in allocs if loaded(op.operands[0]) and not types[op.results[0].name].mutable)
+    return frozenset(
+        op.results[0].name for op in allocs if loaded(op.operands[0]) and not types[op.results[0].name].mutable
+    )
 
 
 def dimensions_of(kernel: Kernel, types: Types, apart: frozenset[str], whole: frozenset[str]) -> Dimensions:

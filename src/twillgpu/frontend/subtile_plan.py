@@ -176,14 +176,14 @@ def _with_forms(found: Plan, replicable: frozenset[str]) -> Plan:
 
 def _add_forms(op: KernelOp, found: Plan, forms: dict[str, set[Form]]) -> None:
     """Add the forms in which ``op`` reads replicable values."""
-    for form in _forms_of(op, found, forms):
+    for form in _forms_of(op, forms):
         axes = found.local_axes(op) if form is None else tied_axes(op, found.types, {op.results[0].name: form})
         for operand in op.operands:
             if operand in forms:
                 forms[operand].add(axes.get(operand))
 
 
-def _forms_of(op: KernelOp, found: Plan, forms: Mapping[str, Iterable[Form]]) -> tuple[Form, ...]:
+def _forms_of(op: KernelOp, forms: Mapping[str, Iterable[Form]]) -> tuple[Form, ...]:
     """Return the forms in which ``op`` itself is made; ``None`` also stands for an op that is not replicable."""
     results = [result.name for result in op.results]
     if results and results[0] in forms:

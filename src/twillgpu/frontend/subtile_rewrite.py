@@ -56,8 +56,8 @@ def _numbered(wanted: str) -> Iterator[str]:
 
 
 class Rewriter:
-    """Builds the sub-tiled kernel. ``origins`` is the inverse map by op name, ``unknown`` lists the layouts that could
-    not be rewritten and stay those of the whole tile.
+    """Builds the sub-tiled kernel. ``origins`` is the inverse map by op name, ``unknown`` lists the layouts that
+    could not be rewritten and stay those of the whole tile.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -213,6 +213,7 @@ class Rewriter:
             yield true
 
     def constant(self, op: KernelOp, part: int, text: str, kind: TileType) -> KernelOp:
+        """Return a new scalar constant for one part of ``op``."""
         name = self.names.one(f"{op.name}_constant")
         new = KernelOp(
             name=name,
@@ -233,7 +234,9 @@ class Rewriter:
         axes = {} if axis is None else dict.fromkeys((old.initial, old.yielded, old.result, argument.name), axis)
         for part in range(self.plan.parts):
             yield Carried(
-                argument=KernelValue(name=self.operand(argument.name, axes, part), type=self.cut(argument.type, axis)),
+                argument=KernelValue(
+                    name=self.operand(argument.name, axes, part), type=self.cut(argument.type, axis)
+                ),
                 initial=self.operand(old.initial, axes, part),
                 yielded=self.operand(old.yielded, axes, part),
                 result=self.operand(old.result, axes, part),
@@ -246,15 +249,18 @@ class Rewriter:
         return self.names.of(value, axes[value])[part] if value in axes else value
 
     def cut(self, kind: TileType, axis: int | None) -> TileType:
+        """Return the type of a part, or of a whole tile in the hands of fewer warps."""
         found, known = cut_type(kind, Cut(axis=axis, size=self.plan.size, warps=self.plan.warps))
         if not known:
             self.unknown[kind.layout] = None
         return found
 
     def mark(self, op: KernelOp, dimension: int, part: int) -> SubTile:
+        """Return the record of which part of ``op`` a new op is."""
         return SubTile(dimension=dimension, index=part, count=self.plan.parts, origin=op.name)
 
     def recorded(self, op: KernelOp, part: int | None, new: KernelOp) -> KernelOp:
+        """Note where ``new`` comes from, and return it."""
         self.origins[new.name] = (op.name, part)
         return new
 

@@ -94,8 +94,8 @@ def registers_per_thread(kind: TileType, warps: int) -> int:
 def tensor_memory_bytes(kind: TileType) -> int:
     """Return the bytes of whole TMEM columns (128 lanes of 4 bytes) that a tile takes.
 
-    Rows beyond 128 go into further columns. A tile of 64 rows takes its columns whole: the other lanes are of no use to
-    tiles of 128 rows. ``colStride`` leaves columns empty (PTX ISA, tensor memory).
+    Rows beyond 128 go into further columns. A tile of 64 rows takes its columns whole: the other lanes are of no use
+    to tiles of 128 rows. ``colStride`` leaves columns empty (PTX ISA, tensor memory).
     """
     layout = parse_layout(kind.layout)
     stride = int((layout.get("colStride") if layout is not None else "") or 1)

@@ -1,8 +1,9 @@
 """From a kernel's loop body to its dependence graph.
 
-``docs/formats.md`` says what becomes a node and what becomes an edge. In short: nodes are ops that do work, fused where no
-decision is lost (``fuse``); ``data`` edges are flow through registers, SMEM and TMEM, with the distance in iterations;
-``anti`` edges exist only where storage is updated in place; ``memory`` edges where two ops may touch one global address.
+``docs/formats.md`` says what becomes a node and what becomes an edge. In short: nodes are ops that do work, fused
+where no decision is lost (``fuse``); ``data`` edges are flow through registers, SMEM and TMEM, with the distance in
+iterations; ``anti`` edges exist only where storage is updated in place; ``memory`` edges where two ops may touch one
+global address.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def _op(node: Node, kernel: Kernel, shared: InPlace) -> Op:
 
 
 def _warps(node: Node, kernel: Kernel) -> int:
-    """Return the warps that a node needs: those that hold its tiles. Any warps can copy to SMEM: one warpgroup does, where
-    warp groups are specialised.
+    """Return the warps that a node needs: those that hold its tiles. Any warps can copy to SMEM: one warpgroup does,
+    where warp groups are specialised.
     """
     if node.one_warp:
         return 1

@@ -97,7 +97,7 @@ class Sources:
         self.made = {value: node.name for node in nodes for value in node.defines}
 
     def of(self, value: str) -> tuple[tuple[str, int], ...]:
-        """Return (node, distance) pairs, each once; nothing for tokens, constants and what is made before the loop."""
+        """Return (node, distance) pairs, each once; none for tokens, constants and what is made before the loop."""
         found: dict[tuple[str, int], None] = {}
         self._collect(value, 0, set(), found)
         return tuple(found)

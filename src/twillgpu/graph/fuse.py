@@ -7,10 +7,11 @@ Only nodes from registers to registers are fused, a producer into its only consu
 - ``tiny``: a node on a few elements a thread into its consumer, whatever its kind.
 - ``chain``: an elementwise node into an elementwise consumer.
 
-Each but ``fma`` must keep two promises. *Waiting*: the producer does not come to wait for an asynchronous op (load, tensor
-core, TMEM load) that it did not wait for; a producer that waits for none is exempt (it is index arithmetic, done where
-it is needed). *Recurrence*: a consumer on a recurrence circuit does not draw the producer into it, unless the producer works on a
-few elements, or follows a tensor core op of the same iteration: such an iteration lasts longer than one pass over the tile.
+Each but ``fma`` must keep two promises. *Waiting*: the producer does not come to wait for an asynchronous op (load,
+tensor core, TMEM load) that it did not wait for; a producer that waits for none is exempt (it is index arithmetic,
+done where it is needed). *Recurrence*: a consumer on a recurrence circuit does not draw the producer into it,
+unless the producer works on a few elements, or follows a tensor core op of the same iteration: such an iteration
+lasts longer than one pass over the tile.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which ops do work, and of what kind.
 
-Views, free changes of layout, scalars, tokens and address arithmetic do no work that a schedule could move: they are no
-nodes of the graph, and dependences go through them.
+Views, free changes of layout, scalars, tokens and address arithmetic do no work that a schedule could move: they are
+no nodes of the graph, and dependences go through them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which thread holds which element of a register tile, from the text of Triton's layout attributes.
 
-A layout is linear over bits: every bit of the register, lane and warp index adds a fixed vector to the coordinates of the
-element ("Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2", arXiv 2505.23819).
+A layout is linear over bits: every bit of the register, lane and warp index adds a fixed vector to the coordinates of
+the element ("Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2", arXiv 2505.23819).
 Fragments of the tensor core are those of the PTX ISA (mma.m16n8k16 and wgmma).
 """
 
@@ -98,8 +98,12 @@ def _blocked(layout: Layout, shape: Vector) -> Owners:
     return Owners(register=(*inner, *tiling.rest(order)), lane=lane, warp=warp)
 
 
-def _linear(layout: Layout, _shape: Vector) -> Owners:
-    return Owners(register=layout.vectors("register"), lane=layout.vectors("lane"), warp=layout.vectors("warp"))
+def _linear(layout: Layout, shape: Vector) -> Owners | None:
+    register, lane, warp = (layout.vectors(part) for part in ("register", "lane", "warp"))
+    for vector in (*register, *lane, *warp):
+        if len(vector) != len(shape) or any(at >= size > 1 for at, size in zip(vector, shape, strict=True)):
+            return None
+    return Owners(register=register, lane=lane, warp=warp)
 
 
 def _slice(layout: Layout, shape: Vector) -> Owners | None:
