@@ -1,5 +1,7 @@
 """Limits below the machine's, and what cannot fit it: messages with the op and both numbers."""
 
+from typing import Any
+
 import pytest
 from cost_graphs import graph, op, priced, small, value
 
@@ -11,7 +13,7 @@ from twillgpu.machine.record import Groups, Machine, Registers
 ONE = graph((op("a"),))
 
 
-def said(found: DepGraph, machine: Machine | None = None, **options: object) -> str:
+def said(found: DepGraph, machine: Machine | None = None, **options: Any) -> str:
     with pytest.raises(InputError) as caught:
         priced(found, machine, **options)
     return str(caught.value)
@@ -71,7 +73,7 @@ def test_a_register_limit_where_the_machine_has_none() -> None:
         ),
     ],
 )
-def test_a_limit_above_the_machine(options: dict[str, int], expected: str) -> None:
+def test_a_limit_above_the_machine(options: dict[str, Any], expected: str) -> None:
     assert said(ONE, **options) == expected
 
 
