@@ -12,6 +12,7 @@ from twillgpu.errors import InputError
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.frontend.load import load_kernel
+from twillgpu.frontend.subtile import SubTiling, subtile
 from twillgpu.graph.build import build
 from twillgpu.graph.jsonform import read_graph
 from twillgpu.graph.record import Cost, DepGraph
@@ -41,7 +42,7 @@ class Loaded:
     Attributes:
         source: the file as the user named it.
         machine: the machine it is for.
-        kernel: the kernel, sub-tiled; ``None`` for graph JSON.
+        subtiling: the kernel, cut into sub-tiles, and the way back; ``None`` for graph JSON.
         graph: the loop body.
         remarks: what was decided on the way and the user should know.
         seconds: wall seconds that it took.
@@ -49,10 +50,15 @@ class Loaded:
 
     source: str
     machine: Machine
-    kernel: Kernel | None
+    subtiling: SubTiling | None
     graph: DepGraph
     remarks: tuple[str, ...]
     seconds: float
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel that is scheduled, ``None`` for graph JSON."""
+        return self.subtiling.kernel if self.subtiling is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,18 +98,18 @@ def load_source(source: str | Path, machine: str | None = None, options: SourceO
     _check_exists(path)
     if path.suffix == GRAPH_SUFFIX:
         _refuse_kernel_options(options)
-        kernel, graph = None, read_graph(read_text(path), str(path))
+        cut, graph = None, read_graph(read_text(path), str(path))
         chosen = _machine(graph.machine, machine)
     else:
         chosen = _machine(None, machine)
-        kernel = _kernel(path, chosen, options)
-        graph = build(kernel)
+        cut = subtile(_kernel(path, chosen, options), options.rows)
+        graph = build(cut.kernel)
     return Loaded(
         source=str(source),
         machine=chosen,
-        kernel=kernel,
+        subtiling=cut,
         graph=graph,
-        remarks=kernel.remarks if kernel is not None else (),
+        remarks=_remarks(cut) if cut is not None else (),
         seconds=time.perf_counter() - started,
     )
 
@@ -154,6 +160,12 @@ def _kernel(path: Path, machine: Machine, options: SourceOptions) -> Kernel:
             f"machine {machine.name}", "it has no arch to compile a kernel for", "choose another, or give graph JSON"
         )
     return load_kernel(path, machine.arch, options.load)
+
+
+def _remarks(cut: SubTiling) -> tuple[str, ...]:
+    if cut.parts == 1:
+        return cut.kernel.remarks
+    return (*cut.kernel.remarks, f"the tile is cut into {cut.parts} sub-tiles of {cut.rows} rows (--subtile)")
 
 
 def _refuse_kernel_options(options: SourceOptions) -> None:

@@ -14,6 +14,8 @@ from twillgpu.view.text import WIDTH, number, plural, wrap
 MARKS = string.ascii_uppercase + string.ascii_lowercase
 OTHER = "*"
 """Mark of ops beyond the letters."""
+AGES = string.digits + string.ascii_lowercase
+"""How many iterations behind: 0 to 9, then a for 10 and so on."""
 TICKS = 4
 
 
@@ -65,7 +67,7 @@ class _Frame:
             shares = covered(pieces, start, stop)
             op, age = max(shares, key=lambda key: (shares[key], key)) if shares else ("", -1)
             row += letters[op] if shares else "."
-            ages += " " if age < 0 else str(age) if age <= 9 else "+"
+            ages += " " if age < 0 else AGES[min(age, len(AGES) - 1)]
         return row, ages
 
     def load(self, pieces: tuple[Piece, ...], capacity: int) -> str:
@@ -96,11 +98,13 @@ class _Frame:
 
 
 def _legend(units: tuple[Unit, ...], schedule: Schedule, frame: _Frame, width: int) -> list[str]:
-    text = f"One column is {plural(frame.cell, 'cycle')}; letters are the ops above,"
+    text = f"One column is {plural(frame.cell, 'cycle')}; letters are the ops above"
     if len(schedule.ops) > len(MARKS):
         text += f" ({OTHER}: any op beyond {plural(len(MARKS), 'letter')})"
-    text += "; the digit below a letter says how many iterations behind the newest that work is. "
-    text += "Rows of groups show what issues, not what waits."
+    text += "; the digit below a letter says how many iterations behind the newest that work is"
+    if max(op.start_cycle for op in schedule.ops) >= 10 * schedule.ii_cycles:
+        text += " (a is 10)"
+    text += ". Rows of groups show what issues, not what waits."
     shared = [unit.name for unit in units if unit.capacity > 1]
     if shared:
         text += f" Shared units ({', '.join(shared)}) show the tenths of their capacity in use, # all of it."
