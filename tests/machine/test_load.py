@@ -48,7 +48,7 @@ def test_the_limits_of_h100() -> None:
     assert machine.registers is not None
     assert (machine.registers.per_thread, machine.registers.per_sm) == (255, 65536)
     assert (machine.registers.quota_min, machine.registers.quota_step) == (24, 8)
-    assert machine.groups == Groups(max=4, warps=(1, 4, 8, 12), max_warps=32)
+    assert machine.groups == Groups(max=4, warps=(1, 4, 8, 16), max_warps=32)
     assert machine.handoff == Handoff(base_cycles=92, cycles_per_kb=16.1, barrier_cycles=92)
 
 

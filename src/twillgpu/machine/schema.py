@@ -63,7 +63,6 @@ LIMITS: tuple[FigureRule, ...] = (
 PRICES: tuple[FigureRule, ...] = (
     _count("chip.sms", "SMs"),
     _positive("chip.clock_mhz", "MHz"),
-    _positive("chip.peak_tflops_16bit", "TFLOP/s"),
     _positive("chip.practical_tflops_16bit", "TFLOP/s"),
     _positive("rates.warp_instructions_per_cycle", "instructions/cycle"),
     _positive("rates.fp32_lanes", "lanes/cycle"),
