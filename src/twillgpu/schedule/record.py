@@ -103,6 +103,7 @@ class SearchOptions:
         resolution: slots per iteration wanted in the coarse search.
         max_stages: stages allowed, ``None`` for the default.
         max_groups, warps, registers: limits below the machine's own, ``None`` for the machine's.
+        gap: relative gap between interval and bound at which no finer resolution is tried.
         work_limit: deterministic work units in all.
         time_limit_seconds: wall-clock backstop.
         seed: solver seed.
@@ -111,7 +112,8 @@ class SearchOptions:
 
     resolution: int = 34
     max_stages: int | None = None
-    work_limit: float = 60.0
+    gap: float = 0.005
+    work_limit: float = 40.0
     time_limit_seconds: float = 300.0
     seed: int = 0
     objective: tuple[str, ...] = ("mixed", "handoff", "barriers", "warps", "groups", "stages", "registers", "length")

@@ -1,0 +1,180 @@
+"""From starts and groups to a schedule: quotas of registers, ring depths, places, names of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from twillgpu.costs.record import PricedOp, Problem
+from twillgpu.machine.record import Memory, Registers
+from twillgpu.schedule.allocate import Ring, place
+from twillgpu.schedule.lifetimes import Lifetime, buffer_lifetimes, instances, peak, register_lifetimes
+from twillgpu.schedule.polish import Draft
+from twillgpu.schedule.record import Buffer, Group, Schedule, ScheduledOp
+
+
+def assemble(problem: Problem, draft: Draft) -> Schedule | None:
+    """Return the schedule, or ``None`` where registers or a memory do not suffice."""
+    widths = _widths(problem, draft.groups)
+    quotas = _quotas(problem, draft, widths)
+    buffers = _buffers(problem, draft)
+    if quotas is None or buffers is None:
+        return None
+    names = _names(problem, draft.groups)
+    return Schedule(
+        graph=problem.name,
+        machine=problem.machine,
+        ii_cycles=draft.ii_cycles,
+        ops=tuple(
+            ScheduledOp(name=op.name, start_cycle=draft.starts[op.name], group=draft.groups[op.name])
+            for op in problem.ops
+        ),
+        groups=tuple(
+            Group(name=name, warps=width, registers_per_thread=quota)
+            for name, width, quota in zip(names, widths, quotas, strict=True)
+        ),
+        buffers=buffers,
+        graph_sha256=problem.graph_sha256,
+        machine_sha256=problem.machine_sha256,
+    )
+
+
+def _widths(problem: Problem, groups: Mapping[str, int]) -> list[int]:
+    needs = [0] * (max(groups.values()) + 1)
+    for op in problem.ops:
+        needs[groups[op.name]] = max(needs[groups[op.name]], op.warps)
+    return [min(width for width in problem.groups.warps if width >= need) for need in needs]
+
+
+def _quotas(problem: Problem, draft: Draft, widths: list[int]) -> list[int] | None:
+    """Return quotas that cover every group's peak; what the register file has left goes to the widest groups."""
+    limits = problem.registers
+    if limits is None:
+        return [0] * len(widths)
+    lifetimes = register_lifetimes(problem, draft.groups)
+    needs = []
+    for group in range(len(widths)):
+        mine = [life for life in lifetimes if life.holder == str(group)]
+        held = sum(
+            resident.registers_per_thread
+            for resident in problem.residents
+            if any(draft.groups[user] == group for user in resident.users)
+        )
+        needs.append(peak(mine, draft.starts, draft.ii_cycles) + held + limits.overhead_per_thread)
+    quotas = [_rounded(need, limits) for need in needs]
+    most = limits.quota_min + (limits.per_thread - limits.quota_min) // limits.quota_step * limits.quota_step
+    if any(quota > most for quota in quotas) or _total(quotas, widths, limits) > limits.per_sm:
+        return None
+    return _spread(quotas, needs, widths, limits, most)
+
+
+def _rounded(need: int, limits: Registers) -> int:
+    return limits.quota_min + max(0, -(-(need - limits.quota_min) // limits.quota_step)) * limits.quota_step
+
+
+def _total(quotas: list[int], widths: list[int], limits: Registers) -> int:
+    padding = -sum(widths) % 4
+    return 32 * (sum(quota * width for quota, width in zip(quotas, widths, strict=True)) + padding * limits.quota_min)
+
+
+def _spread(quotas: list[int], needs: list[int], widths: list[int], limits: Registers, most: int) -> list[int]:
+    """Raise the tightest of the widest groups step by step: the assembler needs more than the model counts."""
+    widest = max(widths)
+    while True:
+        open_groups = [
+            group
+            for group, width in enumerate(widths)
+            if width == widest and width > 1 and quotas[group] + limits.quota_step <= most
+        ]
+        if not open_groups:
+            return quotas
+        tightest = min(open_groups, key=lambda group: (quotas[group] - needs[group], group))
+        raised = [quota + (limits.quota_step if group == tightest else 0) for group, quota in enumerate(quotas)]
+        if _total(raised, widths, limits) > limits.per_sm:
+            return quotas
+        quotas = raised
+
+
+def _buffers(problem: Problem, draft: Draft) -> tuple[Buffer, ...] | None:
+    lifetimes = buffer_lifetimes(problem, draft.groups)
+    result: list[Buffer] = []
+    for space in ("smem", "tmem"):
+        mine = [life for life in lifetimes if life.holder == space]
+        memory = next((memory for memory in problem.memories if memory.name == space), None)
+        placed = _place(problem, draft, memory or Memory(name=space, capacity_bytes=1 << 62), mine)
+        if placed is None:
+            return None
+        result += placed
+    return tuple(result)
+
+
+def _place(problem: Problem, draft: Draft, memory: Memory, lifetimes: list[Lifetime]) -> list[Buffer] | None:
+    """Return buffers with depths for the real latency of streaming loads, or as much of it as there is room for."""
+    unit = memory.alignment_bytes
+    fixed = -(-dict(problem.fixed_bytes).get(memory.name, 0) // unit)
+    room = memory.capacity_bytes // unit - fixed
+    floors = {life.name: _floor(life, draft) for life in lifetimes}
+    depths = {life.name: max(floors[life.name], _residency(problem, life, draft)) for life in lifetimes}
+    units = {life.name: -(-life.weight // unit) for life in lifetimes}
+    while sum(units[name] * depth for name, depth in depths.items()) > room:
+        spare = [name for name in depths if depths[name] > floors[name]]
+        if not spare:
+            break
+        depths[max(spare, key=lambda name: (depths[name] - floors[name], units[name], name))] -= 1
+    rings = [
+        Ring(
+            name=life.name,
+            units=units[life.name],
+            depth=depths[life.name],
+            span=None if life.pinned else life.span(draft.starts, draft.ii_cycles),
+        )
+        for life in lifetimes
+    ]
+    places = place(rings, draft.ii_cycles, room)
+    if places is None:
+        return None
+    return [
+        Buffer(
+            name=ring.name,
+            space="tmem" if memory.name == "tmem" else "smem",
+            bytes=ring.units * unit,
+            depth=ring.depth,
+            depth_floor=floors[ring.name],
+            offset_bytes=(fixed + places[ring.name]) * unit,
+        )
+        for ring in rings
+    ]
+
+
+def _floor(life: Lifetime, draft: Draft) -> int:
+    return 1 if life.pinned else instances(life.span(draft.starts, draft.ii_cycles), draft.ii_cycles)
+
+
+def _residency(problem: Problem, life: Lifetime, draft: Draft) -> int:
+    """Return the copies needed if a streaming load is issued its real latency before its data is needed."""
+    op = next((op for op in problem.ops if op.name == life.name), None)
+    if op is None or not op.streaming:
+        return 1
+    begin, end = life.span(draft.starts, draft.ii_cycles)
+    return instances((begin - op.real_latency_cycles, end), draft.ii_cycles)
+
+
+def _names(problem: Problem, groups: Mapping[str, int]) -> list[str]:
+    """Return a name for every group after what it does; a number is added where two would be equal."""
+    roles = [_role([op for op in problem.ops if groups[op.name] == group]) for group in range(max(groups.values()) + 1)]
+    names: list[str] = []
+    for index, role in enumerate(roles):
+        names.append(f"{role}{roles[:index].count(role)}" if roles.count(role) > 1 else role)
+    return names
+
+
+def _role(ops: list[PricedOp]) -> str:
+    kinds = {op.kind for op in ops}
+    if all(op.variable_latency for op in ops):
+        return "load"
+    if kinds <= {"mma"}:
+        return "mma"
+    if "exp" in kinds and "reduce" in kinds:
+        return "softmax"
+    if kinds <= {"tma_store", "store", "atomic", "tma_reduce"}:
+        return "store"
+    return "rescale" if kinds <= {"tmem_load", "tmem_store", "elementwise"} and "tmem_store" in kinds else "compute"

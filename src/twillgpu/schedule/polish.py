@@ -1,0 +1,208 @@
+"""Polish: the smallest interval in cycles that keeps the order found at the coarse resolution.
+
+Everything that the coarse schedule decided is kept: groups, the order of uses on every unit, what a wait comes
+before and after, and (if asked for) which lifetimes meet. What is left is linear in the starts and the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ortools.sat.python import cp_model
+
+from twillgpu.costs.record import PricedEdge, PricedOp, Problem
+from twillgpu.schedule.lifetimes import Lifetime, Moment, buffer_lifetimes, register_lifetimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A schedule without memory: interval and starts in cycles, groups."""
+
+    ii_cycles: int
+    starts: dict[str, int]
+    groups: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """``earlier <= later`` as moments."""
+
+    earlier: Moment
+    later: Moment
+
+
+def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep_lifetimes: bool) -> Draft | None:
+    """Return the schedule of smallest interval (>= ``lower``) in the order of ``draft``, then of shortest
+    lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles."""
+    orders = list(_orders(problem, draft, keep_lifetimes=keep_lifetimes))
+    first = _Program(problem, draft, orders, lower=lower, upper=draft.ii_cycles, stages=stages)
+    first.model.minimize(first.interval)
+    shorter = first.solve()
+    if shorter is None:
+        return None
+    second = _Program(problem, shorter, orders, lower=shorter.ii_cycles, upper=shorter.ii_cycles, stages=stages)
+    second.minimise_lifetimes()
+    return second.solve() or shorter
+
+
+class _Program:
+    """The linear program: starts, the interval, and the constraints."""
+
+    def __init__(
+        self, problem: Problem, draft: Draft, orders: list[_Before], *, lower: int, upper: int, stages: int
+    ) -> None:
+        self.problem = problem
+        self.draft = draft
+        self.model = cp_model.CpModel()
+        self.interval = self.model.new_int_var(min(lower, upper), upper, "interval")
+        horizon = stages * upper
+        self.starts = {op.name: self.model.new_int_var(0, horizon, op.name) for op in problem.ops}
+        for op in problem.ops:
+            self.model.add(self.starts[op.name] + max(1, op.latency_cycles) <= stages * self.interval)
+        for order in orders:
+            self.model.add(self._at(order.earlier) <= self._at(order.later))
+        for name, start in draft.starts.items():
+            self.model.add_hint(self.starts[name], start)
+        self.model.add_hint(self.interval, draft.ii_cycles)
+
+    def _at(self, moment: Moment) -> cp_model.LinearExprT:
+        return self.starts[moment.op] + moment.cycles + moment.turns * self.interval
+
+    def minimise_lifetimes(self) -> None:
+        """Minimise registers times cycles, then bytes times cycles (in KB), then the length."""
+        lifetimes = [
+            *((life, 64 * life.weight) for life in register_lifetimes(self.problem, self.draft.groups)),
+            *((life, 1 + life.weight // 1024) for life in buffer_lifetimes(self.problem, self.draft.groups)),
+        ]
+        longest = 4 * self.draft.ii_cycles * (2 + max(edge.distance for edge in self.problem.edges or [_NO_EDGE]))
+        terms: list[cp_model.LinearExprT] = []
+        for life, weight in lifetimes:
+            if life.pinned:
+                continue
+            begin = self.model.new_int_var(-longest * 8, longest * 8, f"{life.name} begin")
+            end = self.model.new_int_var(-longest * 8, longest * 8, f"{life.name} end")
+            for moment in life.begins:
+                self.model.add(begin <= self._at(moment))
+            for moment in life.ends:
+                self.model.add(end >= self._at(moment))
+            terms.append(weight * (end - begin))
+        terms += [start for start in self.starts.values()]
+        self.model.minimize(sum(terms))
+
+    def solve(self) -> Draft | None:
+        """Return the optimum, or ``None``."""
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.max_deterministic_time = 2.0
+        if solver.solve(self.model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        starts = {name: solver.value(start) for name, start in self.starts.items()}
+        first = min(starts.values())
+        return Draft(
+            ii_cycles=solver.value(self.interval),
+            starts={name: start - first for name, start in starts.items()},
+            groups=self.draft.groups,
+        )
+
+
+_NO_EDGE = PricedEdge(
+    tail="", head="", latency_cycles=0, distance=0, kind="data", blocking=False, handoff_cycles=0, read_cycles=0
+)
+
+
+def _orders(problem: Problem, draft: Draft, *, keep_lifetimes: bool) -> Iterator[_Before]:
+    yield from _dependences(problem, draft.groups)
+    yield from _unit_orders(problem, draft)
+    yield from _wait_orders(problem, draft)
+    if keep_lifetimes:
+        yield from _lifetime_orders(problem, draft)
+
+
+def _dependences(problem: Problem, groups: Mapping[str, int]) -> Iterator[_Before]:
+    for edge in problem.edges:
+        extra = edge.handoff_cycles if groups[edge.tail] != groups[edge.head] else 0
+        tail = Moment(op=edge.tail, cycles=edge.latency_cycles + extra)
+        yield _Before(earlier=tail, later=Moment(op=edge.head, turns=edge.distance))
+
+
+def _unit_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
+    """Keep every pair of uses of a unit apart that is apart, where the unit cannot serve all at once."""
+    for unit in problem.units:
+        runs = [(op.name, use) for op in problem.ops for use in op.uses if use.unit == unit.name]
+        if sum(use.amount * -(-use.cycles // draft.ii_cycles) for _, use in runs) <= unit.capacity:
+            continue
+        spans = [
+            (Moment(op=name, cycles=use.offset), Moment(op=name, cycles=use.offset + use.cycles)) for name, use in runs
+        ]
+        for index, one in enumerate(spans):
+            for other in spans[index:]:
+                yield from _keep_apart(draft, one, other)
+
+
+def _keep_apart(
+    draft: Draft, one: tuple[Moment, Moment], other: tuple[Moment, Moment]
+) -> Iterator[_Before]:
+    """Keep the nearest instances of ``other`` before and after ``one`` that do not meet it apart from it."""
+    interval = draft.ii_cycles
+    begin, end = (moment.at(draft.starts, interval) for moment in one)
+    other_begin, other_end = (moment.at(draft.starts, interval) for moment in other)
+    after = -(-(end - other_begin) // interval)
+    before = (begin - other_end) // interval
+    yield _Before(earlier=one[1], later=_later(other[0], after))
+    yield _Before(earlier=_later(other[1], before), later=one[0])
+
+
+def _later(moment: Moment, turns: int) -> Moment:
+    return Moment(op=moment.op, cycles=moment.cycles, turns=moment.turns + turns)
+
+
+def _wait_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
+    """Keep every wait between the issue of the ops of its group."""
+    waiting = {
+        edge.head
+        for edge in problem.edges
+        if edge.blocking or (edge.tail != edge.head and draft.groups[edge.tail] != draft.groups[edge.head])
+    }
+    for waiter in problem.ops:
+        if waiter.name not in waiting:
+            continue
+        for other in problem.ops:
+            length = wait_window(problem, other)
+            if other.name != waiter.name and length and draft.groups[other.name] == draft.groups[waiter.name]:
+                turns = (draft.starts[waiter.name] - draft.starts[other.name]) // draft.ii_cycles
+                issued = Moment(op=other.name, cycles=length, turns=turns)
+                again = Moment(op=other.name, cycles=-1, turns=turns + 1)
+                yield _Before(earlier=issued, later=Moment(op=waiter.name))
+                yield _Before(earlier=Moment(op=waiter.name), later=again)
+
+
+def wait_window(problem: Problem, op: PricedOp) -> int:
+    """Return how long an op keeps a wait of its group from starting, in the problem's unit of time."""
+    if problem.rules.concurrency == "issue":
+        return op.issue_cycles
+    return max((use.offset + use.cycles for use in op.uses), default=op.issue_cycles)
+
+
+def _lifetime_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
+    """Keep lifetimes of one holder apart that are apart; so no sum of live values grows."""
+    lifetimes = [*register_lifetimes(problem, draft.groups), *buffer_lifetimes(problem, draft.groups)]
+    loose = [life for life in lifetimes if not life.pinned]
+    for index, one in enumerate(loose):
+        for other in loose[index:]:
+            if one.holder == other.holder:
+                yield from _keep_lifetimes_apart(draft, one, other)
+
+
+def _keep_lifetimes_apart(draft: Draft, one: Lifetime, other: Lifetime) -> Iterator[_Before]:
+    interval = draft.ii_cycles
+    begin, end = one.span(draft.starts, interval)
+    other_begin, other_end = other.span(draft.starts, interval)
+    after = -(-(end - other_begin) // interval)
+    before = (begin - other_end) // interval
+    for last in one.ends:
+        for first in other.begins:
+            yield _Before(earlier=last, later=_later(first, after))
+    for last in other.ends:
+        for first in one.begins:
+            yield _Before(earlier=_later(last, before), later=first)

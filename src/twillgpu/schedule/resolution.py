@@ -1,0 +1,62 @@
+"""Which slot to search with, which stages to allow, and up to which interval to look."""
+
+from __future__ import annotations
+
+from twillgpu.costs.record import Problem, Scale
+from twillgpu.costs.scale import slots
+
+EXACT_SLOTS = 48
+"""Up to so many cycles an interval is searched cycle by cycle."""
+
+
+SLOT_PRICE = 0.002
+"""What one more slot per iteration is worth, as relative growth of the unit loads by rounding: models grow with the
+slots, so a slightly worse rounding with fewer slots is faster."""
+
+
+def slot_cycles(problem: Problem, lower: int, resolution: int) -> int:
+    """Return the cycles of a slot so that ``lower`` is about ``resolution`` slots, and rounding costs little."""
+    if lower <= max(EXACT_SLOTS, resolution):
+        return 1
+    wanted = lower / resolution
+    candidates = range(max(1, round(wanted * 0.8)), round(wanted * 1.2) + 1)
+    return min(candidates, key=lambda slot: (_heaviest(problem, slot) / lower + SLOT_PRICE * lower / slot, -slot))
+
+
+def _heaviest(problem: Problem, slot: int) -> int:
+    """Return the largest load of a unit of capacity 1, in cycles, with every use rounded up to slots."""
+    scale = Scale(slot_cycles=slot, rounding="up")
+    loads = {unit.name: 0 for unit in problem.units if unit.capacity == 1}
+    for op in problem.ops:
+        for use in op.uses:
+            if use.unit in loads:
+                loads[use.unit] += slots(use.cycles, scale) * slot
+    return max(loads.values(), default=0)
+
+
+def default_stages(problem: Problem, lower: int) -> int:
+    """Return the stages allowed if the user names none: one more than the critical path needs, 3 at least."""
+    latency = {op.name: op.latency_cycles for op in problem.ops}
+    start = dict.fromkeys(latency, 0)
+    forward = [edge for edge in problem.edges if edge.distance == 0]
+    for _ in problem.ops:
+        for edge in forward:
+            start[edge.head] = max(start[edge.head], start[edge.tail] + edge.latency_cycles)
+    length = max(start[name] + latency[name] for name in start)
+    return max(3, -(-length // max(1, lower)) + 1)
+
+
+def serial_interval(problem: Problem) -> int:
+    """Return an interval beyond which nothing new becomes possible.
+
+    At a larger one, some slot of the period is covered by no use, issue, latency, hand-off or read time: leaving it out
+    keeps every rule, so a schedule at I is one at I - 1. So if there is any schedule, there is one up to here.
+    """
+    total = 0
+    for op in problem.ops:
+        edges = [edge for edge in problem.edges if edge.tail == op.name]
+        longest = max([0, *(edge.latency_cycles + edge.handoff_cycles for edge in edges)])
+        ends = max([0, *(use.offset + use.cycles for use in op.uses)])
+        held = max(op.latency_cycles, op.real_latency_cycles) + op.handoff_cycles
+        total += max(1, longest, ends, op.issue_cycles, held)
+    return total + sum(max(edge.read_cycles, 1) for edge in problem.edges)

@@ -1,0 +1,161 @@
+"""SMEM and TMEM: what is live slot by slot, and, where the sum does not settle it, places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from twillgpu.costs.record import PricedEdge
+from twillgpu.machine.record import Memory
+from twillgpu.schedule.core import Core
+from twillgpu.schedule.literals import Literal, negate
+from twillgpu.schedule.storage import Storage, storages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """Something that occupies bytes of a memory while its literal at a time holds."""
+
+    name: str
+    units: int
+    pinned: bool
+    first: int
+    last: int
+    live: Callable[[int, Literal], None]
+
+
+def memory_capacity(core: Core) -> None:
+    """Sum of bytes of live instances <= capacity - fixed, per memory and slot; and places, if asked for."""
+    for memory in core.problem.memories:
+        room = (memory.capacity_bytes - dict(core.problem.fixed_bytes).get(memory.name, 0)) // memory.alignment_bytes
+        tenants = list(_tenants(core, memory))
+        if _always_fits(core, tenants, room):
+            continue
+        lives = [_lives(core, tenant) for tenant in tenants]
+        _limit(core, tenants, lives, room)
+        if core.question.placement:
+            _place(core, tenants, lives, room)
+
+
+def _tenants(core: Core, memory: Memory) -> Iterator[Tenant]:
+    values = [*storages(core.problem, "smem"), *storages(core.problem, "tmem")]
+    for value in values:
+        if value.space == memory.name and value.bytes:
+            yield _value_tenant(core, value, memory)
+    if memory.name != "smem" or core.group_count == 1 or not core.problem.rules.cross_group:
+        return
+    for value in storages(core.problem, "registers"):
+        for name in value.members:
+            if core.ops[name].staging_bytes and any(edge.head != name for edge in core.consumers(name)):
+                yield _staging_tenant(core, name, memory)
+
+
+def _units(size: int, memory: Memory) -> int:
+    return -(-size // memory.alignment_bytes)
+
+
+def _value_tenant(core: Core, value: Storage, memory: Memory) -> Tenant:
+    def live(time: int, literal: Literal) -> None:
+        for member in value.members:
+            for ender in value.members:
+                started = core.starts[member].ge(time + 1)
+                core.clauses.add(started, core.starts[ender].lt(time + 1 - _filling(core, ender)), literal)
+                for edge in core.consumers(ender):
+                    core.clauses.add(started, core.starts[edge.head].lt(time + 1 - _end(core, edge)), literal)
+
+    ends = [core.starts[edge.head].last + _end(core, edge) for name in value.members for edge in core.consumers(name)]
+    ends += [core.starts[name].last + _filling(core, name) for name in value.members]
+    first = min(core.starts[name].first for name in value.members)
+    units = _units(value.bytes, memory)
+    return Tenant(name=value.name, units=units, pinned=value.pinned, first=first, last=max(ends), live=live)
+
+
+def _filling(core: Core, name: str) -> int:
+    """Return how long a buffer is held at least: while it is written, one slot where slots are cycles."""
+    op = core.ops[name]
+    latency = op.latency_cycles if core.consumers(name) else op.real_latency_cycles
+    return latency if core.question.rounding == "down" else max(1, latency)
+
+
+def _end(core: Core, edge: PricedEdge) -> int:
+    return edge.distance * core.interval + edge.read_cycles
+
+
+def _staging_tenant(core: Core, name: str, memory: Memory) -> Tenant:
+    latency = core.ops[name].latency_cycles
+    crossing = [edge for edge in core.consumers(name) if edge.head != name]
+
+    def live(time: int, literal: Literal) -> None:
+        for edge in crossing:
+            core.clauses.add(
+                core.starts[name].ge(time + 1 - latency),
+                core.same(name, edge.head),
+                core.starts[edge.head].lt(time + 1 - edge.distance * core.interval),
+                literal,
+            )
+
+    last = max(core.starts[edge.head].last + edge.distance * core.interval for edge in crossing)
+    first = core.starts[name].first + latency
+    units = _units(core.ops[name].staging_bytes, memory)
+    return Tenant(name=f"{name}.staging", units=units, pinned=False, first=first, last=last, live=live)
+
+
+def _always_fits(core: Core, tenants: list[Tenant], room: int) -> bool:
+    """Return whether all instances that could ever be live at once fit (a lifetime of n slots: ceil(n/I))."""
+    worst = 0
+    for tenant in tenants:
+        longest = max(1, tenant.last - tenant.first)
+        worst += tenant.units * (1 if tenant.pinned else -(-longest // core.interval))
+    return worst <= room
+
+
+def _lives(core: Core, tenant: Tenant) -> list[list[Literal]]:
+    """Return, per slot, the literals of the instances that may be live in it."""
+    if tenant.pinned:
+        return [[True] for _ in range(core.interval)]
+    slots: list[list[Literal]] = [[] for _ in range(core.interval)]
+    for time in range(tenant.first, tenant.last):
+        literal = core.clauses.fresh(f"{tenant.name} live at {time}")
+        tenant.live(time, literal)
+        slots[time % core.interval].append(literal)
+    return slots
+
+
+def _limit(core: Core, tenants: list[Tenant], lives: list[list[list[Literal]]], room: int) -> None:
+    for slot in range(core.interval):
+        terms = [(tenant.units, live) for tenant, slots in zip(tenants, lives, strict=True) for live in slots[slot]]
+        core.clauses.at_most(terms, room)
+
+
+def _place(core: Core, tenants: list[Tenant], lives: list[list[list[Literal]]], room: int) -> None:
+    """Give every tenant one place for all its copies; two tenants that are ever live together lie apart.
+
+    This forbids sharing between single copies of two rings, which an exact packing might use; so it only ever
+    serves to find schedules, never to refute an interval.
+    """
+    model = core.clauses.model
+    sizes = [_ring(core, tenant, slots, room) for tenant, slots in zip(tenants, lives, strict=True)]
+    places = [model.new_int_var(0, max(0, room - tenant.units), f"{tenant.name} place") for tenant in tenants]
+    for place, size in zip(places, sizes, strict=True):
+        model.add(place + size <= room)
+    for right in range(len(tenants)):
+        for left in range(right):
+            apart = [core.clauses.fresh("before"), core.clauses.fresh("after")]
+            model.add(places[left] + sizes[left] <= places[right]).only_enforce_if(apart[0])
+            model.add(places[right] + sizes[right] <= places[left]).only_enforce_if(apart[1])
+            together = core.clauses.fresh("live together")
+            core.clauses.add(negate(together), *apart)
+            for slot in range(core.interval):
+                for mine in lives[left][slot]:
+                    for other in lives[right][slot]:
+                        core.clauses.imply([mine, other], together)
+
+
+def _ring(core: Core, tenant: Tenant, slots: list[list[Literal]], room: int):  # noqa: ANN202
+    """Return copies x units as a variable: at least the instances live at once."""
+    most = max(1, room // tenant.units)
+    copies = core.clauses.model.new_int_var(1, most, f"{tenant.name} copies")
+    for live in slots:
+        if len(live) > 1:
+            core.clauses.model.add(copies >= sum(live))
+    return copies * tenant.units
