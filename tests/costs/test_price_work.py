@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from cost_graphs import between, edge, graph, named, priced
-from cost_works import B200, H100, ROW, registers, same, smem, tmem, work
+from cost_works import A100, B200, H100, ROW, registers, same, smem, tmem, work
 
 from twillgpu.errors import InputError
 from twillgpu.graph.record import DepGraph, Op, Value, ValueSpace, Work
@@ -47,6 +47,29 @@ def test_products_on_one_accumulator_follow_each_other_without_waiting() -> None
     assert (found.latency_cycles, found.blocking) == (512, False)
     # in another group the second would have to wait for the whole latency
     assert found.handoff_cycles == 648 - 512
+
+
+def test_operands_of_the_next_product_are_loaded_while_this_one_runs() -> None:
+    # A100, 8 warps, 128x128x32 in f16: A and B of 8 KB take 64 cycles each to load, B while A is on its way (94);
+    # the product starts at 64 + 94 and takes 2 x 128 x 128 x 32 / 2048 = 512 cycles
+    a, b = registers((128, 32), dtype="f16"), registers((32, 128), dtype="f16")
+    acc = registers((128, 128))
+    works = (
+        work("ttg.local_load", (smem(128, 32),), (a,)),
+        work("ttg.local_load", (smem(32, 128),), (b,)),
+        work("tt.dot", (a, b, acc), (acc,)),
+    )
+    value = Value(space="registers", bytes=65536, alias="acc")
+    problem = priced(graph((Op(name="acc", warps=8, work=works, result=value),), (edge("acc", "acc", 1),)), A100)
+    found = named(problem, "acc")
+    assert [(use.unit, use.offset, use.cycles) for use in found.uses if use.unit != "issue"] == [
+        ("smem_port", 0, 64),
+        ("smem_port", 64, 64),
+        ("tensor", 158, 512),
+    ]
+    assert (found.issue_cycles, found.latency_cycles) == (64 + 64 + 512, 158 + 512 + 33)
+    # the next one's operands do not wait for this one's result
+    assert between(problem, "acc", "acc").latency_cycles == 512
 
 
 def test_a_product_that_reads_another_accumulator_waits() -> None:

@@ -9,12 +9,15 @@ from twillgpu.costs.record import PricedEdge, PricedOp
 from twillgpu.graph.record import Edge
 from twillgpu.machine.record import Handoff
 
+TENSOR = "tensor"
+"""The unit of tensor core ops."""
+
 
 def price_edge(edge: Edge, ops: Mapping[str, PricedOp], prices: Mapping[str, Price], handoff: Handoff) -> PricedEdge:
     """Return the edge in cycles: ``M(head) + distance I >= M(tail) + latency`` (``+ handoff`` across groups)."""
     tail, head = ops[edge.tail], ops[edge.head]
     chained = _chained(edge, tail, head, prices)
-    latency = _latency(edge, tail, head, chained=chained, cost=prices[tail.name])
+    latency = _follows(tail, head) if chained else _latency(edge, tail, head)
     return PricedEdge(
         tail=edge.tail,
         head=edge.head,
@@ -36,7 +39,14 @@ def _chained(edge: Edge, tail: PricedOp, head: PricedOp, prices: Mapping[str, Pr
     return tail.value.alias is not None and tail.value.alias == head.value.alias
 
 
-def _latency(edge: Edge, tail: PricedOp, head: PricedOp, *, chained: bool, cost: Price) -> int:
+def _follows(tail: PricedOp, head: PricedOp) -> int:
+    """Return when the head may start so that its tensor core part begins where that of the tail ends."""
+    end = max((use.offset + use.cycles for use in tail.uses if use.unit == TENSOR), default=tail.real_latency_cycles)
+    start = min((use.offset for use in head.uses if use.unit == TENSOR), default=0)
+    return max(0, min(end, tail.real_latency_cycles) - start)
+
+
+def _latency(edge: Edge, tail: PricedOp, head: PricedOp) -> int:
     """``data``, ``output``, ``memory``: the tail must have completed. ``anti``: it must have read. ``order``,
     ``token``: it must have started. A streaming tail never delays anything.
     """
@@ -44,8 +54,6 @@ def _latency(edge: Edge, tail: PricedOp, head: PricedOp, *, chained: bool, cost:
         return 0
     if edge.latency_cycles is not None:
         return edge.latency_cycles
-    if chained:
-        return min(cost.latency_cycles, cost.end_cycles)
     if edge.kind == "anti":
         return 0 if _reads_at_once(tail, head) else tail.latency_cycles
     return 0 if edge.kind in ("order", "token") else tail.latency_cycles

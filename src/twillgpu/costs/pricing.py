@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twillgpu.errors import InputError, nearest
 from twillgpu.graph.record import Op, Use
@@ -48,13 +48,11 @@ def given(op: Op) -> Price:
     """
     if op.cost is None:
         return Price()
-    end = max((use.offset + use.cycles for use in op.cost.uses), default=0)
-    asynchronous = op.cost.issue_cycles < end
+    found = Price(uses=op.cost.uses, issue_cycles=op.cost.issue_cycles, latency_cycles=op.cost.latency_cycles)
+    asynchronous = found.issue_cycles < found.end_cycles
     in_memory = op.result is not None and op.result.space != "registers"
-    return Price(
-        uses=op.cost.uses,
-        issue_cycles=op.cost.issue_cycles,
-        latency_cycles=op.cost.latency_cycles,
+    return replace(
+        found,
         asynchronous=asynchronous,
         signals=asynchronous and in_memory,
         handoff_cycles=op.cost.handoff_cycles,

@@ -9,7 +9,7 @@ from twillgpu.costs import rules_global, rules_memory, rules_simt, rules_tensor
 from twillgpu.costs.job import Job
 from twillgpu.costs.pricing import Price, at
 from twillgpu.errors import InputError
-from twillgpu.graph.record import Op, Work
+from twillgpu.graph.record import Op, Use, Work
 from twillgpu.machine.record import Machine, OpPrice
 
 RULES: dict[str, Callable[[Job], Price]] = {
@@ -48,29 +48,35 @@ def price_work(op: Op, machine: Machine) -> Price:
     Raises:
         InputError: an opcode or a figure that the machine file does not have, or types that no rule understands.
     """
-    parts = [_price(op, work, machine) for work in op.work if not work.fused]
+    parts = [(_price(op, work, machine), _waits(work)) for work in op.work if not work.fused]
     return replace(chain(parts), worked=True)
 
 
-def chain(parts: Iterable[Price]) -> Price:
-    """Return the price of ops that each wait for the one before: uses moved to where it starts, times added."""
-    uses, issue, start = [], 0, 0
-    asynchronous = signals = accumulates = False
-    for part in parts:
+def chain(parts: Iterable[tuple[Price, bool]]) -> Price:
+    """Return the price of ops in one instruction stream: each starts when the one before has issued, and one that
+    waits when the results of all before it are there; its uses move to where it starts.
+    """
+    uses: list[Use] = []
+    issue = issued = ready = 0
+    found = Price()
+    for part, waits in parts:
+        start = max(issued, ready) if waits else issued
         uses += [replace(use, offset=use.offset + start) for use in part.uses]
         issue += part.issue_cycles
-        start += part.latency_cycles
-        asynchronous |= part.asynchronous
-        signals |= part.signals
-        accumulates |= part.accumulates
-    return Price(
-        uses=tuple(uses),
-        issue_cycles=issue,
-        latency_cycles=start,
-        asynchronous=asynchronous,
-        signals=signals,
-        accumulates=accumulates,
-    )
+        issued = start + part.issue_cycles
+        ready = max(ready, start + part.latency_cycles)
+        found = replace(
+            found,
+            asynchronous=found.asynchronous or part.asynchronous,
+            signals=found.signals or part.signals,
+            accumulates=found.accumulates or part.accumulates,
+        )
+    return replace(found, uses=tuple(uses), issue_cycles=issue, latency_cycles=ready)
+
+
+def _waits(work: Work) -> bool:
+    """Whether a machine op may read what the one before it in the same op has made: not if it reads no registers."""
+    return not work.operands or any(kind.shape and kind.space == "registers" for kind in work.operands)
 
 
 def _price(op: Op, work: Work, machine: Machine) -> Price:
