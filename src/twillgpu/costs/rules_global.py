@@ -106,7 +106,7 @@ def _accesses(job: Job, size_bytes: int, latency: float, *, signals: bool) -> Pr
     shares = job.shares("issue", instructions / job.figure("rates.warp_instructions_per_cycle") / issue)
     port = job.shares("smem_port", job.figure("global.bytes_per_cycle") / job.figure("smem.bytes_per_cycle"))
     return Price(
-        uses=job.use("issue", issue, shares) + job.use("smem_port", held, port),
+        uses=job.use("smem_port", held, port) + job.use("issue", issue, shares),
         issue_cycles=issue,
         latency_cycles=whole(latency + held),
         asynchronous=latency > 0,

@@ -89,8 +89,8 @@ def stream(job: Job, units: dict[str, float], instructions: float, latency: floa
     if duration < latency:
         uses = job.use("mufu", units.get("mufu", 0))
     else:
-        uses = job.use("issue", duration, min(shares, max(1, full - 1)))
-        uses += tuple(use for unit, cycles in units.items() for use in job.use(unit, cycles))
+        uses = tuple(use for unit, cycles in units.items() for use in job.use(unit, cycles))
+        uses += job.use("issue", duration, min(shares, max(1, full - 1)))
     return Price(uses=uses, issue_cycles=duration, latency_cycles=max(duration, whole(latency)))
 
 
