@@ -64,10 +64,8 @@ class _Binding:
         configs = self.found.autotuner.configs
         if not 1 <= (number or 1) <= len(configs):
             raise InputError(self.where, f"there is no configuration {number}", f"give --config 1 to {len(configs)}")
-        config = configs[(number or 1) - 1]
-        settings = ", ".join(f"{name}={value}" for name, value in config.kwargs.items())
-        remark = f"autotuned kernel: configuration {number or 1} of {len(configs)} is used"
-        return config, (f"{remark} ({settings}, num_warps={config.num_warps}); choose with --config N",)
+        remark = f"autotuned kernel: configuration {number or 1} of {len(configs)} is used; choose with --config N"
+        return configs[(number or 1) - 1], (remark,)
 
     def check_names(self) -> None:
         given = dict.fromkeys([*dict(self.options.args), *dict(self.options.constexprs)])

@@ -17,6 +17,7 @@ from twillgpu.frontend.tile_types import tile_type
 from twillgpu.frontend.trips import trip_count
 
 _FOR = re.compile(r"\s*for\s+(\w+)\s+in\b")
+_PRINTED = re.compile(r"(?!(?:cst|arg\d|true|false|c-?\d))([A-Za-z]\w*?)(?:_\d+)?(?:#\d+)?(?:'\d+)?")
 _LOOP_OPTIONS = ("tt.num_stages", "tt.warp_specialize", "tt.disallow_acc_multi_buffer", "tt.flatten")
 
 
@@ -86,6 +87,7 @@ class _Conversion:
         self.names = Names()
         self.block = parts.loop.regions[0][0]
         self.hoisted: Hoisted = hoist(self.block)
+        self.located = any(user_frame(module, op.location).line for op in parts.function.nested())
         self.before = (*parts.before, *self.hoisted.moved)
 
     def kernel(self, target: str) -> Kernel:
@@ -112,7 +114,17 @@ class _Conversion:
         return name if name.strip("_") else ""
 
     def hinted(self, ops: Sequence[MlirOp]) -> tuple[Hinted, ...]:
-        return self.names.follow([Hinted(op=op, hint=self.hint(op.location)) for op in ops])
+        return self.names.follow([Hinted(op=op, hint=self.hint(op.location) or self.printed(op)) for op in ops])
+
+    def printed(self, op: MlirOp) -> str:
+        """Return the stem of the result's name in a text without locations, unless MLIR made it up."""
+        match = _PRINTED.fullmatch(op.results[0].name) if op.results and not self.located else None
+        return match.group(1) if match else ""
+
+    def source(self, op: MlirOp) -> str:
+        """Return the user's line, or in a text without locations the line of the text."""
+        line = user_frame(self.module, op.location).source
+        return line if line or self.located else f"{self.options.where}:{op.line}"
 
     def name_arguments(self) -> tuple[KernelValue, ...]:
         values = self.parts.function.regions[0][0].arguments
@@ -176,7 +188,7 @@ class _Conversion:
             trip_count=trip_count(self.parts.before, (lower, upper, step), known),
             carried=carried,
             body=self.ops(self.hoisted.body),
-            source=user_frame(self.module, self.parts.loop.location).source,
+            source=self.source(self.parts.loop),
         )
 
     @property
@@ -196,7 +208,7 @@ class _Conversion:
             operands=tuple(self.name(operand) for operand in (*op.operands, *self.captured(op))),
             results=tuple(self.value(result) for result in op.results),
             attributes=tuple(sorted((key, self.module.expand(text)) for key, text in op.attributes)),
-            source=user_frame(self.module, op.location).source,
+            source=self.source(op),
             body=tuple(nested.opcode for nested in inner if not (combining and nested.index in last)),
         )
 
@@ -237,5 +249,5 @@ class _Conversion:
         return tuple(remarks)
 
     def described(self, op: MlirOp) -> str:
-        source = user_frame(self.module, op.location).source
+        source = self.source(op)
         return self.names.ops[op.index] + (f" ({source})" if source else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from twillgpu.errors import InputError, TwillError, UnsupportedError, nearest
@@ -12,13 +11,17 @@ from twillgpu.frontend.location import user_frame
 COMBINING_OPCODES = ("tt.reduce", "tt.scan", "tt.map_elementwise")
 """Ops whose region is a scalar function of elements and no control flow."""
 
-_PIPELINED = ("ttg.async_copy_global_to_local", "ttng.async_tma_copy_global_to_local", "ttng.wait_barrier")
+_LATER = {
+    "ttg.warp_specialize": "warp specialized",
+    "ttg.async_copy_global_to_local": "pipelined",
+    "ttng.async_tma_copy_global_to_local": "pipelined",
+    "ttng.wait_barrier": "pipelined",
+}
 _REASONS = {
     "scf.for": ("a loop inside the loop", "only a single loop is scheduled: unroll the inner one (tl.static_range)"),
     "scf.while": ("a while loop inside the loop", "use a for loop over tl.range with a known number of iterations"),
     "scf.if": ("an if inside the loop", "use tl.where, or split the loop where the condition changes"),
     "tt.call": ("a call that Triton did not inline", "remove noinline=True from the function"),
-    "ttg.warp_specialize": ("code that is warp specialized already", "give the kernel before that pass"),
 }
 
 
@@ -52,6 +55,7 @@ def cut(module: MlirModule, *, where: str, kernel: str | None, loop: int | None)
     """
     places = Places(module, where)
     function = _function(module, places, kernel)
+    _check_untouched(function, places)
     ops = _straight_line(function, places)
     chosen = _loop(ops, places, function, loop)
     _check_body(chosen, places)
@@ -78,6 +82,16 @@ def _function(module: MlirModule, places: Places, kernel: str | None) -> MlirOp:
         listed = ", ".join(f"{name} ({places.of(op)})" for name, op in functions.items())
         raise InputError(places.where, f"several kernels: {listed}", "choose one with --kernel NAME")
     return functions[kernel] if kernel is not None else next(iter(functions.values()))
+
+
+def _check_untouched(function: MlirOp, places: Places) -> None:
+    for op in function.nested():
+        if op.opcode in _LATER:
+            raise UnsupportedError(
+                places.of(op),
+                f"the kernel is {_LATER[op.opcode]} already (it has {op.opcode})",
+                "give the TTGIR before Triton's warp specialization and pipelining, or the Python file",
+            )
 
 
 def _straight_line(function: MlirOp, places: Places) -> tuple[MlirOp, ...]:
@@ -134,18 +148,7 @@ def _check_body(loop: MlirOp, places: Places) -> None:
         if op.opcode in _REASONS:
             what, remedy = _REASONS[op.opcode]
             raise UnsupportedError(places.of(op), f"{what} at {places.of(loop)}", remedy)
-        if op.opcode in _PIPELINED:
-            raise UnsupportedError(
-                places.of(op),
-                f"the loop is pipelined already (it has {op.opcode})",
-                "give the TTGIR before Triton's pipelining, or the Python file",
-            )
         if op.regions and op.opcode not in COMBINING_OPCODES:
             raise UnsupportedError(
                 places.of(op), f"{op.opcode} in the loop: its region is not supported", "rewrite the loop without it"
             )
-
-
-def any_opcode(ops: tuple[MlirOp, ...], accept: Callable[[str], bool]) -> bool:
-    """Return whether one of ``ops`` or of the ops inside them has an opcode that ``accept`` accepts."""
-    return any(accept(op.opcode) or any_opcode(op.nested(), accept) for op in ops)

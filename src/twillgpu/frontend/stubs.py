@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import linecache
 import sys
+from abc import ABCMeta
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, Self
@@ -43,7 +44,7 @@ class Stub:
         return self.stub_part("()")
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        return ()
+        return (_Base,)
 
     def __bool__(self) -> bool:
         return False
@@ -100,6 +101,24 @@ for _name in ("lt", "le", "gt", "ge"):
     setattr(Stub, f"__{_name}__", _false)
 for _name in ("setitem", "delitem"):
     setattr(Stub, f"__{_name}__", lambda *_: None)
+
+
+class _Class(ABCMeta):
+    """Class of classes that inherit from a stand-in: what they lack themselves is a stand-in (``Function.apply``).
+    An ``ABCMeta``, so that such a class may have abstract bases besides.
+    """
+
+    def __getattr__(cls, name: str) -> Any:  # noqa: ANN401  # stands for anything
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return Stub(f"{cls.__name__}.{name}", {})
+
+
+class _Base(metaclass=_Class):
+    """Base of classes that inherit from a stand-in."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # stands for anything
+        return getattr(type(self), name)
 
 
 class StubModule(ModuleType):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -21,6 +22,8 @@ from twillgpu.frontend.jit_kernels import choose
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.frontend.lowering import CAPABILITIES, kernel_to_generic, text_to_generic
 from twillgpu.frontend.user_module import import_file
+
+_REPR = re.compile(r"(\w+)\((['\"])(.*)\2\)")
 
 
 def main() -> None:
@@ -79,10 +82,18 @@ def _rejected(error: CompilationError, bound: Bound, path: Path) -> InputError:
         else:
             message = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
         cause = cause.__cause__
-    short = message.strip().splitlines()[0] if message.strip() else type(error).__name__
     return InputError(
-        f"{path.name}:{line}", f"Triton rejects the kernel: {short}", "correct the kernel or its launch"
+        f"{path.name}:{line}",
+        f"Triton rejects the kernel: {_short(message) or type(error).__name__}",
+        "correct the kernel or its launch",
     )
+
+
+def _short(message: str) -> str:
+    """Return the first line of a message; ``NameError('x is not defined')`` loses its quotes."""
+    first = (message.strip().splitlines() or [""])[0]
+    match = _REPR.fullmatch(first)
+    return f"{match.group(1)}: {match.group(3)}" if match else first
 
 
 def _line(error: CompilationError, text: str) -> int | None:
