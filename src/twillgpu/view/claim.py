@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twillgpu.costs.record import Bounds
 from twillgpu.schedule.record import Refuted, SearchResult
 from twillgpu.view.records import bound_reason
 from twillgpu.view.text import number, plural, section, wrap
@@ -42,15 +43,17 @@ def claim_section(result: SearchResult) -> list[str]:
 
 def refuted_section(result: SearchResult) -> list[str]:
     """Each range of intervals that was refuted, why, and the rules that force it."""
-    lines = [line for refuted in result.refuted for line in wrap(_refuted(refuted), hang="  ")]
+    lines = [line for refuted in result.refuted for line in wrap(_refuted(refuted, result.bounds), hang="  ")]
     return section("Refuted intervals", lines)
 
 
-def _refuted(refuted: Refuted) -> str:
+def _refuted(refuted: Refuted, bounds: Bounds) -> str:
     first, last = number(refuted.first_cycles), number(refuted.last_cycles)
     span = f"I = {first}" if first == last else f"I = {first} to {last}"
     rules = f" [rules: {', '.join(refuted.families)}]" if refuted.families else ""
-    return f"{span}: {refuted.reason}{rules}"
+    below = bool(bounds.bounds) and refuted.reason == bounds.binding.reason
+    reason = f"below the bound of {bounds.binding.name}" if below else refuted.reason
+    return f"{span}: {reason}{rules}"
 
 
 def bounds_section(result: SearchResult) -> list[str]:

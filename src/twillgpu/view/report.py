@@ -69,16 +69,16 @@ def _schedule_sections(run: Run, schedule: Schedule, width: int) -> list[str]:
 
 def _search(run: Run) -> list[str]:
     result = run.result
-    secondary = ", ".join(f"{name} {number(value)}" for name, value in result.objective)
-    proved = "proved least" if result.objective_proved else "not proved least"
-    text = (
-        f"{result.method} with {result.solver} {result.version}, {plural(len(result.attempts), 'solver call')}, "
-        f"slots of {plural(result.slot_cycles, 'cycle')}, seed {result.options.seed}; "
-        f"search {result.seconds:.2f} s, in all {run.seconds:.2f} s"
-    )
-    lines = wrap(text)
+    effort = f"{plural(len(result.attempts), 'solver call')}, slots of {plural(result.slot_cycles, 'cycle')}"
+    lines = [
+        f"  {result.method} with {result.solver} {result.version}",
+        f"  {effort}, seed {result.options.seed}",
+        f"  search {result.seconds:.2f} s, in all {run.seconds:.2f} s",
+    ]
     if result.schedule is not None:
-        lines += wrap("the schedule passed the independent verifier, rule by rule")
-    if secondary:
-        lines += wrap(f"secondary objective at this resolution ({proved}): {secondary}", hang="  ")
+        lines.append("  the schedule passed the independent verifier, rule by rule")
+    if result.objective:
+        secondary = ", ".join(f"{name} {number(value)}" for name, value in result.objective)
+        proved = "proved least at this resolution" if result.objective_proved else "not proved least"
+        lines += wrap(f"secondary objective ({proved}): {secondary}", hang="  ")
     return section("Search", lines)
