@@ -105,23 +105,29 @@ def descriptor_launch(target, block_m):
     )
 
 
-# Blackwell's tensor core works on 128 rows: 256 queries make the two sub-tiles whose softmax alternates.
-LAUNCH = (descriptor_launch("sm_90a", 128), descriptor_launch("sm_100a", 256))
+def pointer_launch(target):
+    """Return the launch of the pointer kernel for one target."""
+    return twillgpu.Launch(
+        kernel="attention_fwd_pointers",
+        target=target,
+        args={
+            "q_ptr": "*fp16",
+            "k_ptr": "*fp16",
+            "v_ptr": "*fp16",
+            "o_ptr": "*fp16",
+            "lse_ptr": "*fp32",
+            "sm_scale": "fp32",
+            "seq_len": "i32",
+        },
+        constexprs={"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64},
+        num_warps=8,
+    )
 
-POINTER_LAUNCH = twillgpu.Launch(
-    kernel="attention_fwd_pointers",
-    args={
-        "q_ptr": "*fp16",
-        "k_ptr": "*fp16",
-        "v_ptr": "*fp16",
-        "o_ptr": "*fp16",
-        "lse_ptr": "*fp32",
-        "sm_scale": "fp32",
-        "seq_len": "i32",
-    },
-    constexprs={"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64},
-    num_warps=8,
-)
+
+# Blackwell's tensor core works on 128 rows: 256 queries make the two sub-tiles whose softmax alternates. Ampere has
+# no TMA.
+LAUNCH = (descriptor_launch("sm_90a", 128), descriptor_launch("sm_100a", 256), pointer_launch("sm_80"))
+POINTER_LAUNCH = pointer_launch(None)
 
 
 def attention(q, k, v, o, lse, sm_scale, block_m=128, block_n=128):

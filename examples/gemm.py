@@ -2,7 +2,8 @@
 
     twillgpu schedule examples/gemm.py --machine h100
     twillgpu schedule examples/gemm.py --machine b200 --const BLOCK_K=128
-    twillgpu schedule examples/gemm.py --machine a100 --kernel gemm_pointers
+    twillgpu schedule examples/gemm.py --machine a100
+    twillgpu schedule examples/gemm.py --machine h100 --kernel gemm_pointers
 
 A is ``[M, K]``, B is ``[K, N]``, C is ``[M, N]``, row-major; every size is a multiple of its block's.
 """
@@ -52,19 +53,6 @@ def gemm_pointers(
     tl.store(c_tile, acc.to(c_ptr.dtype.element_ty))
 
 
-LAUNCH = twillgpu.Launch(
-    kernel="gemm",
-    args={
-        "a_desc": "tensordesc<fp16[BLOCK_M,BLOCK_K]>",
-        "b_desc": "tensordesc<fp16[BLOCK_K,BLOCK_N]>",
-        "c_desc": "tensordesc<fp16[BLOCK_M,BLOCK_N]>",
-        "K": "i32",
-    },
-    constexprs={"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64},
-    num_warps=8,
-)
-
-
 def pointer_launch(target, block_n, block_k):
     """Return the launch of the pointer kernel for one target."""
     return twillgpu.Launch(
@@ -76,8 +64,22 @@ def pointer_launch(target, block_n, block_k):
     )
 
 
-# Ampere has 164 KiB of shared memory for the ring of tiles, and its accumulators live in registers.
-POINTER_LAUNCHES = (pointer_launch("sm_80", 128, 32), pointer_launch(None, 256, 64))
+# Ampere has no TMA, and a smaller block: its accumulators live in the registers of the 8 warps that load as well.
+LAUNCH = (
+    twillgpu.Launch(
+        kernel="gemm",
+        args={
+            "a_desc": "tensordesc<fp16[BLOCK_M,BLOCK_K]>",
+            "b_desc": "tensordesc<fp16[BLOCK_K,BLOCK_N]>",
+            "c_desc": "tensordesc<fp16[BLOCK_M,BLOCK_N]>",
+            "K": "i32",
+        },
+        constexprs={"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64},
+        num_warps=8,
+    ),
+    pointer_launch("sm_80", 128, 32),
+)
+POINTER_LAUNCH = pointer_launch(None, 256, 64)
 
 
 def matmul(a, b, c, block_m=128, block_n=256, block_k=64):

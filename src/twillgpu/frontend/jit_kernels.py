@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -49,7 +49,8 @@ def choose(module: ModuleType, path: Path, target: str, kernel: str | None) -> C
     is not installed.
     """
     declared = _declared(module)
-    found = _choose(_kernels(module), declared, module, path, kernel)
+    wanted = [kernel] if kernel else [launch.kernel for launch in _fitting(declared.default, target)]
+    found = _choose(_kernels(module), wanted, module, path)
     launch, remarks = _launch(found.name, declared, target)
     _check_stand_ins(found, path)
     return Chosen(found=found, launch=launch, remarks=remarks)
@@ -96,11 +97,8 @@ def _unwrap(name: str, value: object) -> Found | None:
     return None
 
 
-def _choose(
-    kernels: dict[str, Found], declared: _Declared, module: ModuleType, path: Path, kernel: str | None
-) -> Found:
+def _choose(kernels: dict[str, Found], wanted: list[str], module: ModuleType, path: Path) -> Found:
     own = {name: kernel for name, kernel in kernels.items() if kernel.function.fn.__module__ == module.__name__}
-    wanted = [kernel] if kernel else [launch.kernel for launch in declared.default]
     candidates = list(dict.fromkeys(wanted)) or _entry_points(own)
     if not candidates:
         raise InputError(path.name, "the file has no @triton.jit kernel", "give a file with one")
@@ -121,15 +119,19 @@ def _entry_points(kernels: Mapping[str, Found]) -> list[str]:
 
 def _launch(name: str, declared: _Declared, target: str) -> tuple[Launch, tuple[str, ...]]:
     """Return the launch of kernel ``name`` for ``target``, with a remark where it is meant for another one."""
-    launches = [launch for launch in declared.every if launch.kernel == name]
-    for wanted in (target, None):
-        fitting = [launch for launch in launches if launch.target == wanted]
-        if fitting:
-            return fitting[0], ()
+    launches = _fitting([launch for launch in declared.every if launch.kernel == name], target)
     if not launches:
         return Launch(kernel=name), ()
+    if launches[0].target in (target, None):
+        return launches[0], ()
     remark = f"no launch of {name} is declared for {target}: that for {launches[0].target} is used"
     return launches[0], (remark,)
+
+
+def _fitting(launches: Sequence[Launch], target: str) -> Sequence[Launch]:
+    """Return the launches for ``target``, or else those for any target, or else all of them."""
+    choices = ([launch for launch in launches if launch.target == wanted] for wanted in (target, None))
+    return next((fitting for fitting in choices if fitting), launches)
 
 
 def _check_stand_ins(found: Found, path: Path) -> None:

@@ -1,9 +1,9 @@
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
 #blocked1 = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [1, 32], warpsPerCTA = [8, 1], order = [1, 0]}>
 #linear = #ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0], [0, 128]], block = []}>
-#loc = loc("examples/gemm.py":18:0)
-#loc1 = loc("examples/gemm.py":29:27)
-#loc3 = loc("examples/gemm.py":26:28)
+#loc = loc("examples/gemm.py":19:0)
+#loc1 = loc("examples/gemm.py":30:27)
+#loc3 = loc("examples/gemm.py":27:28)
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #smem = #ttg.shared_memory
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 256, colStride = 1>
@@ -47,17 +47,17 @@
 }) {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} : () -> () loc(#loc)
 #loc2 = loc(unknown)
 #loc4 = loc("triton/language/standard.py":129:31)
-#loc5 = loc("examples/gemm.py":25:39)
-#loc6 = loc("examples/gemm.py":23:24)
-#loc7 = loc("examples/gemm.py":23:29)
-#loc8 = loc("examples/gemm.py":24:27)
-#loc9 = loc("examples/gemm.py":24:32)
-#loc10 = loc("examples/gemm.py":27:24)
-#loc11 = loc("examples/gemm.py":28:24)
-#loc12 = loc("examples/gemm.py":29:8)
-#loc13 = loc("examples/gemm.py":30:39)
-#loc14 = loc("examples/gemm.py":30:32)
-#loc15 = loc("examples/gemm.py":30:4)
+#loc5 = loc("examples/gemm.py":26:39)
+#loc6 = loc("examples/gemm.py":24:24)
+#loc7 = loc("examples/gemm.py":24:29)
+#loc8 = loc("examples/gemm.py":25:27)
+#loc9 = loc("examples/gemm.py":25:32)
+#loc10 = loc("examples/gemm.py":28:24)
+#loc11 = loc("examples/gemm.py":29:24)
+#loc12 = loc("examples/gemm.py":30:8)
+#loc13 = loc("examples/gemm.py":31:39)
+#loc14 = loc("examples/gemm.py":31:32)
+#loc15 = loc("examples/gemm.py":31:4)
 #loc21 = loc("acc"(#loc5))
 #loc22 = loc("row"(#loc6))
 #loc23 = loc("row"(#loc7))

@@ -1,9 +1,9 @@
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
 #blocked1 = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [1, 32], warpsPerCTA = [8, 1], order = [1, 0]}>
 #linear = #ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0], [0, 128]], block = []}>
-#loc = loc("examples/gemm.py":18:1)
-#loc1 = loc("examples/gemm.py":29:15)
-#loc5 = loc("examples/gemm.py":26:5)
+#loc = loc("examples/gemm.py":19:1)
+#loc1 = loc("examples/gemm.py":30:15)
+#loc5 = loc("examples/gemm.py":27:5)
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #smem = #ttg.shared_memory
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 256, colStride = 1>
@@ -58,14 +58,14 @@
   }) {noinline = false} : () -> () loc(#loc)
 }) {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} : () -> () loc(#loc)
 #loc2 = loc(unknown)
-#loc3 = loc("examples/gemm.py":23:11)
-#loc4 = loc("examples/gemm.py":24:14)
+#loc3 = loc("examples/gemm.py":24:11)
+#loc4 = loc("examples/gemm.py":25:14)
 #loc6 = loc("triton/language/standard.py":155:12)
-#loc7 = loc("examples/gemm.py":25:11)
-#loc8 = loc("examples/gemm.py":27:13)
-#loc9 = loc("examples/gemm.py":28:13)
-#loc10 = loc("examples/gemm.py":30:33)
-#loc11 = loc("examples/gemm.py":30:5)
+#loc7 = loc("examples/gemm.py":26:11)
+#loc8 = loc("examples/gemm.py":28:13)
+#loc9 = loc("examples/gemm.py":29:13)
+#loc10 = loc("examples/gemm.py":31:33)
+#loc11 = loc("examples/gemm.py":31:5)
 #loc29 = loc("row"(#loc3))
 #loc30 = loc("column"(#loc4))
 #loc31 = loc("acc"(#loc7))

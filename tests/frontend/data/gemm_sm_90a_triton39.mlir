@@ -1,8 +1,8 @@
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
 #blocked1 = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [1, 32], warpsPerCTA = [8, 1], order = [1, 0]}>
-#loc = loc("examples/gemm.py":18:1)
-#loc3 = loc("examples/gemm.py":26:5)
-#loc5 = loc("examples/gemm.py":25:11)
+#loc = loc("examples/gemm.py":19:1)
+#loc3 = loc("examples/gemm.py":27:5)
+#loc5 = loc("examples/gemm.py":26:11)
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 256, 16]}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #smem = #ttg.shared_memory
@@ -52,14 +52,14 @@
     "tt.return"() : () -> () loc(#loc)
   }) {noinline = false} : () -> () loc(#loc)
 }) {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} : () -> () loc(#loc)
-#loc1 = loc("examples/gemm.py":23:11)
-#loc2 = loc("examples/gemm.py":24:14)
+#loc1 = loc("examples/gemm.py":24:11)
+#loc2 = loc("examples/gemm.py":25:14)
 #loc4 = loc("triton/language/standard.py":155:12)
-#loc6 = loc("examples/gemm.py":27:13)
-#loc7 = loc("examples/gemm.py":28:13)
-#loc8 = loc("examples/gemm.py":29:15)
-#loc9 = loc("examples/gemm.py":30:33)
-#loc10 = loc("examples/gemm.py":30:5)
+#loc6 = loc("examples/gemm.py":28:13)
+#loc7 = loc("examples/gemm.py":29:13)
+#loc8 = loc("examples/gemm.py":30:15)
+#loc9 = loc("examples/gemm.py":31:33)
+#loc10 = loc("examples/gemm.py":31:5)
 #loc27 = loc("row"(#loc1))
 #loc28 = loc("column"(#loc2))
 #loc30 = loc("acc"(#loc3))
