@@ -47,7 +47,7 @@ def capture(path: Path, target: str, options: LoadOptions | None) -> Captured:
     if importlib.util.find_spec("triton") is None:
         raise InputError(str(path), "Triton is not installed", "install it with pip install 'twillgpu[triton]'")
     fields = None if options is None else dataclasses.asdict(options)
-    done = _run({"path": str(path.resolve()), "target": target, "options": fields})
+    done = _run({"path": os.path.normpath(path.absolute()), "target": target, "options": fields})
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError:

@@ -103,6 +103,5 @@ def _converted(source: Path, target: str, options: LoadOptions, captured: Captur
 
 def _relative(source: Path) -> str:
     """Return the path from the working folder where the file is inside it, otherwise the whole path."""
-    path = Path(os.path.realpath(source))
-    here = Path.cwd().resolve()
+    path, here = Path(os.path.normpath(source.absolute())), Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
