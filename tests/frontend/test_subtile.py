@@ -315,9 +315,13 @@ def test_an_index_tile_is_made_in_every_shape_that_is_needed() -> None:
 
 
 def test_names_of_parts_avoid_names_in_use() -> None:
-    kernel = subtile(small(body="acc_1 = arith.addf(acc, acc) -> registers<128x64xf32, #mma>")).kernel
-    names = [op.name for op in kernel.loop.body]
-    assert {"acc_part_0", "acc_part_1", "acc_1_0", "acc_1_1"} <= set(names)
+    before = "acc_1 = arith.addi(n, n) -> scalar<i32>"
+    tile = "registers<128x64xf32, #mma>"
+    body = f"sum = arith.addf(acc, acc) -> {tile}\n  sum_1 = math.exp2(sum) -> {tile}"
+    kernel = subtile(small(before=before, body=body)).kernel
+    names = {op.name for op in kernel.loop.body}
+    assert {"acc_part_0", "acc_part_1"} <= names, "acc_1 is still there"
+    assert {"sum_0", "sum_1", "sum_1_0", "sum_1_1"} <= names, "the captured sum_1 is not"
 
 
 def test_a_constant_tile_with_different_elements_is_refused() -> None:

@@ -106,10 +106,6 @@ def test_attention_forward_on_hopper_in_two_sub_tiles(triton: str) -> None:
 @pytest.mark.parametrize("triton", TRITONS)
 def test_attention_forward_on_blackwell_in_two_sub_tiles(triton: str) -> None:
     graph = build(subtile(captured("attention_fwd_sm_100a", triton)).kernel)
-    names = {
-        "load": "acc_tmem_load_part_#",
-        "store": "acc_tmem_store_part_#",
-    }
     assert set(kinds(graph)) == {"load_k: tma_load", "load_v: tma_load"} | parts(
         "qk_#: mma",
         "qk_tmem_load_#: tmem_load",
@@ -118,11 +114,11 @@ def test_attention_forward_on_blackwell_in_two_sub_tiles(triton: str) -> None:
         "p_#: exp",
         "alpha_#: exp",
         "l_i_#: reduce",
-        f"{names['load']}: tmem_load",
+        "acc_tmem_load_#: tmem_load",
         "acc_mulf_#: elementwise",
         "p_truncf_#: convert",
         "p_tmem_alloc_#: tmem_store",
-        f"{names['store']}: tmem_store",
+        "acc_tmem_store_#: tmem_store",
         "acc_#: mma",
     )
     assert edges(graph) == parts(
@@ -138,11 +134,11 @@ def test_attention_forward_on_blackwell_in_two_sub_tiles(triton: str) -> None:
         "p_# -> l_i_#",
         "alpha_# -> l_i_#",
         "l_i_# -> l_i_# +1",
-        f"acc_# -> {names['load']} +1*",
-        f"{names['load']} -> acc_mulf_#*",
+        "acc_# -> acc_tmem_load_# +1*",
+        "acc_tmem_load_# -> acc_mulf_#*",
         "alpha_# -> acc_mulf_#",
-        f"acc_mulf_# -> {names['store']}",
-        f"{names['store']} -> acc_#",
+        "acc_mulf_# -> acc_tmem_store_#",
+        "acc_tmem_store_# -> acc_#",
         "p_# -> p_truncf_#",
         "p_truncf_# -> p_tmem_alloc_#",
         "p_tmem_alloc_# -> acc_#",
@@ -151,7 +147,7 @@ def test_attention_forward_on_blackwell_in_two_sub_tiles(triton: str) -> None:
     assert value(graph, "qk_0") == ("tmem", 128 * 128 * 4, None, None)
     assert value(graph, "p_tmem_alloc_0") == ("tmem", 128 * 128 * 2, None, None)
     assert value(graph, "acc_0") == ("tmem", 128 * 128 * 4, None, "acc_0")
-    assert value(graph, "acc_tmem_store_part_0") == value(graph, "acc_0")
+    assert value(graph, "acc_tmem_store_0") == value(graph, "acc_0")
     assert {op.kind for op in graph.ops if op.warps == 1} == {"tma_load", "mma"}
     assert {op.warps for op in graph.ops if op.kind not in ("tma_load", "mma")} == {4}
     assert graph.fixed_bytes == (("smem", 256 * 128 * 2 + 1024),)

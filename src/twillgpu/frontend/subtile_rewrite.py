@@ -62,7 +62,7 @@ class Rewriter:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.names = PartNames((*plan.types, *(op.name for op in all_ops(plan.kernel))), plan.parts)
+        self.names = PartNames(_surviving(plan), plan.parts)
         self.origins: dict[str, Origin] = {}
         self.unknown: dict[str, None] = {}
 
@@ -263,6 +263,20 @@ class Rewriter:
         """Note where ``new`` comes from, and return it."""
         self.origins[new.name] = (op.name, part)
         return new
+
+
+def _surviving(plan: Plan) -> Iterator[str]:
+    """Yield the names of the captured kernel that the sub-tiled one keeps."""
+    kernel = plan.kernel
+    yield from (value.name for value in (*kernel.arguments, kernel.loop.induction))
+    for carried in kernel.loop.carried:
+        yield from {carried.argument.name, carried.result} - plan.axes.keys() - plan.tokens
+    for op in all_ops(kernel):
+        results = [result.name for result in op.results]
+        if op.name in plan.chained:
+            yield from results
+        elif op.name not in plan.split and all(None in plan.forms.get(name, (None,)) for name in results):
+            yield from (op.name, *results)
 
 
 def _attributes(
