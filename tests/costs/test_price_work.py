@@ -63,8 +63,8 @@ def test_operands_of_the_next_product_are_loaded_while_this_one_runs() -> None:
     problem = priced(graph((Op(name="acc", warps=8, work=works, result=value),), (edge("acc", "acc", 1),)), A100)
     found = named(problem, "acc")
     assert [(use.unit, use.offset, use.cycles) for use in found.uses if use.unit != "issue"] == [
-        ("smem_port", 0, 64),
-        ("smem_port", 64, 64),
+        ("smem_port", 0, 256),  # a quarter of the port
+        ("smem_port", 64, 256),
         ("tensor", 158, 512),
     ]
     assert (found.issue_cycles, found.latency_cycles) == (64 + 64 + 512, 158 + 512 + 33)

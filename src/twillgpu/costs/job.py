@@ -18,6 +18,8 @@ WARP = 32
 """Threads of a warp."""
 SUB_PARTITIONS = 4
 """Warp schedulers of an SM; a warp only ever uses the lanes of its own."""
+SMEM_PARTS = 4
+"""See ``Job.smem_access``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,18 @@ class Job:
         """Return how many shares of ``unit`` a use of this fraction of its rate holds, at least one."""
         capacity = next((known.capacity for known in self.machine.units if known.name == unit), 1)
         return min(capacity, max(1, whole(capacity * fraction)))
+
+    def smem_access(self, size_bytes: float) -> tuple[Use, ...]:
+        """Return the use of the SMEM port by an access of the warps: a quarter of the port for four times as long.
+
+        The port serves the tensor core and the warps by turns. A run at the full rate would forbid a tensor core op
+        that takes half of it, and the other way round; the quarter leaves the same sum and lets them overlap. The
+        run may last longer than the op; issue and latency are those of an idle port.
+        """
+        capacity = next((known.capacity for known in self.machine.units if known.name == "smem_port"), 1)
+        amount = max(1, capacity // SMEM_PARTS)
+        held = size_bytes / self.figure("smem.bytes_per_cycle")
+        return self.use("smem_port", held * capacity / amount, amount)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,14 @@ for loads it only moves how many copies of a buffer are wise, not the interval.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from twillgpu.costs.job import SUB_PARTITIONS, WARP, Job
 from twillgpu.costs.pricing import Price, whole
 from twillgpu.frontend.kernel import TileType
 
 KB = 1024
+WORD_BYTES = 4
 BOX_ROWS = 256
 """Most rows of one TMA box (CUDA driver API, tensor map encoding)."""
 SLOW_INSTRUCTIONS = 2
@@ -58,7 +60,7 @@ def global_store(job: Job) -> Price:
     """16 bytes per thread and instruction; done, as far as this SM is concerned, when it is on its way to L2."""
     size = job.bytes_of(job.operand(1))
     price = _accesses(job, size, 0, signals=False)
-    return Price(uses=price.uses, issue_cycles=price.end_cycles, latency_cycles=price.end_cycles)
+    return replace(price, issue_cycles=price.latency_cycles)
 
 
 def atomic(job: Job) -> Price:
@@ -66,7 +68,7 @@ def atomic(job: Job) -> Price:
     elements = math.prod(job.tile.shape)
     held = max(1, whole(elements / job.figure("global.atomic_lanes")))
     return Price(
-        uses=job.use("smem_port", held, job.shares("smem_port", 1 / 2)),
+        uses=job.smem_access(elements * WORD_BYTES),
         issue_cycles=held,
         latency_cycles=held + whole(job.figure("latency.l2_cycles")),
     )
@@ -104,9 +106,8 @@ def _accesses(job: Job, size_bytes: int, latency: float, *, signals: bool) -> Pr
     issue = max(1, whole(instructions * SUB_PARTITIONS / job.schedulers))
     held = max(issue, whole(path))
     shares = job.shares("issue", instructions / job.figure("rates.warp_instructions_per_cycle") / issue)
-    port = job.shares("smem_port", job.figure("global.bytes_per_cycle") / job.figure("smem.bytes_per_cycle"))
     return Price(
-        uses=job.use("smem_port", held, port) + job.use("issue", issue, shares),
+        uses=job.smem_access(size_bytes) + job.use("issue", issue, shares),
         issue_cycles=issue,
         latency_cycles=whole(latency + held),
         asynchronous=latency > 0,

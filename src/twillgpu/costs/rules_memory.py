@@ -50,9 +50,8 @@ def through_port(job: Job, size_bytes: float, accesses: int, wait: float = 0) ->
     slots = size_bytes / ACCESS_BYTES / WARP / job.figure("rates.warp_instructions_per_cycle")
     duration = max(1, whole(max(held, slots * SUB_PARTITIONS / job.schedulers)))
     latency = duration + accesses * job.figure("latency.smem_cycles") + wait
-    full = job.shares("smem_port", 1)
     return Price(
-        uses=job.use("smem_port", duration, full) + job.use("issue", duration, job.shares("issue", slots / duration)),
+        uses=job.smem_access(size_bytes) + job.use("issue", duration, job.shares("issue", slots / duration)),
         issue_cycles=duration,
         latency_cycles=whole(latency),
     )
