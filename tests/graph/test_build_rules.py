@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.text import parse_kernel
 from twillgpu.graph.build import build
@@ -401,3 +402,49 @@ def test_a_write_of_a_part_updates_the_whole() -> None:
 def test_flop_count_every_product(flag: str) -> None:
     graph = graph_of(BLACKWELL.replace("FLAG", flag), carried=CARRIED_LOAD)
     assert graph.flop_per_iteration == 2 * 128 * 64 * 64
+
+
+def test_an_accumulator_whose_old_value_is_read_after_its_update_is_copied() -> None:
+    body = LOADS + ACCUMULATE + f"\n  d = arith.divf(acc, acc_prev) -> {TILE}\n  y = math.exp2(d) -> {TILE}"
+    graph = graph_of(body, carried=CARRIED_ACC)
+    assert {("acc", "d", 0), ("acc", "d", 1)} <= edges(graph)
+    assert edges(graph, "anti") == set(), "it would have to come before what it follows from"
+    assert op(graph, "acc").result.alias is None  # type: ignore[union-attr]
+
+
+def test_an_op_takes_over_the_storage_of_one_operand_only() -> None:
+    body = f"""e = math.exp2(qk) -> {TILE}
+  factor = arith.maxnumf(e, scales) -> {TILE}
+  other = ttng.warp_group_dot(x_smem, x_smem, start) -> {TILE}
+  r = arith.divf(other, acc_prev) -> {TILE}
+  acc = ttng.warp_group_dot(q_smem, x_smem, r) -> {TILE}
+  f = math.exp2(factor) -> {TILE}"""
+    graph = graph_of(LOADS + body, carried=CARRIED_ACC)
+    aliases = {op.name: op.result.alias for op in graph.ops if op.result is not None and op.result.alias is not None}
+    assert aliases == {"r": "acc", "acc": "acc"}
+
+
+def test_a_value_that_outlives_the_iteration_through_a_view_is_not_fused_away() -> None:
+    body = f"""r = tt.reduce(qk) {{axis = 1 : i32}} body [arith.maxnumf] -> {ROW}
+  y = math.exp2(r) -> {ROW}
+  z = tt.store(rows_ptr, y)
+  column = tt.expand_dims(r) {{axis = 1 : i32}} -> registers<64x1xf32, #mma>"""
+    before = """rows_ptr = tt.splat(g_ptr) -> registers<64xptr<f32>, #rows>
+  first = tt.expand_dims(few) {axis = 1 : i32} -> registers<64x1xf32, #mma>"""
+    carried = "carried last: registers<64x1xf32, #mma> = first yields column result last_final"
+    assert names(graph_of(LOADS + body, before=before, carried=carried)) == ["load_x", "qk", "r", "y", "z"]
+    assert names(graph_of(LOADS + body, before=before)) == ["load_x", "qk", "y", "z"]
+
+
+def test_a_value_and_its_predecessor_in_one_view_are_two_dependences() -> None:
+    body = f"""r = tt.reduce(qk) {{axis = 1 : i32}} body [arith.maxnumf] -> {ROW}
+  both = tt.join(r, r_prev) -> registers<64x2xf32, #mma>
+  y = math.exp2(both) -> registers<64x2xf32, #mma>"""
+    graph = graph_of(LOADS + body, carried=f"carried r_prev: {ROW} = few yields r result r_final")
+    assert {("r", "y", 0), ("r", "y", 1)} <= edges(graph)
+
+
+def test_a_loop_without_work_is_declined() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        graph_of("m = arith.addi(k, one) -> scalar<i32>")
+    assert str(caught.value) == "loop l: the loop does nothing that could be scheduled; choose another loop (--loop)"

@@ -6,7 +6,7 @@ storage: how many copies it has is for the search to decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from twillgpu.graph.body import tile_bytes
@@ -52,38 +52,46 @@ def _register_updates(nodes: tuple[Node, ...], flows: tuple[Flow, ...]) -> Itera
     for node in nodes:
         if node.kind == "mma" and node.result is not None and node.result.space == "registers":
             sources = [flow for flow in flows if flow.head == node.name and flow.accumulates]
-            yield from _chain(sources, node, named, flows)
+            for flow in sources:
+                yield from _chain(flow, node.name, named, flows)
 
 
-def _chain(sources: Iterable[Flow], node: Node, named: dict[str, Node], flows: tuple[Flow, ...]) -> Iterator[Update]:
-    """Yield the updates that lead to ``node``'s storage, from its source backwards to a tensor core op."""
-    for flow in sources:
-        tail = named[flow.tail]
-        readers = [other for other in flows if other.tail == flow.tail]
-        if not _same_tile(tail, node) or not _may_overwrite(tail, flow, readers):
-            continue
-        yield Update(tail=tail.name, head=node.name, distance=flow.distance)
-        if tail.kind != "mma":
-            yield from _chain([other for other in flows if other.head == tail.name], tail, named, flows)
+def _chain(flow: Flow, goal: str, named: dict[str, Node], flows: tuple[Flow, ...]) -> tuple[Update, ...]:
+    """Return the updates from ``flow`` backwards, through elementwise ops to a tensor core op, best to ``goal``.
+
+    An op has one operand whose storage it takes over; without a tensor core op behind it, it has its own.
+    """
+    tail, head = named[flow.tail], named[flow.head]
+    if not _same_tile(tail, head) or not _may_overwrite(tail, flow, flows):
+        return ()
+    update = Update(tail=tail.name, head=head.name, distance=flow.distance)
+    if tail.kind == "mma":
+        return (update,)
+    chains = [_chain(other, goal, named, flows) for other in flows if other.head == tail.name]
+    ends = [chain for chain in chains if chain and named[chain[-1].tail].kind == "mma"]
+    best = sorted(ends, key=lambda chain: chain[-1].tail != goal)
+    return (update, *best[0]) if best else (update,)
 
 
 def _same_tile(tail: Node, head: Node) -> bool:
     if tail.result is None or head.result is None or tail.kind not in ("mma", "elementwise"):
         return False
-    return (
-        tail.result.space == "registers"
-        and tail.result.shape == head.result.shape
-        and (tile_bytes(tail.result) == tile_bytes(head.result))
-    )
+    same = tail.result.shape == head.result.shape and tile_bytes(tail.result) == tile_bytes(head.result)
+    return same and tail.result.space == head.result.space == "registers"
 
 
-def _may_overwrite(tail: Node, flow: Flow, readers: list[Flow]) -> bool:
-    """An elementwise result must have no other reader; one of the tensor core no reader in a later iteration than
-    the one that overwrites it.
+def _may_overwrite(tail: Node, flow: Flow, flows: tuple[Flow, ...]) -> bool:
+    """An elementwise result must have no other reader. A tensor core op's may have, if each reads it no later than
+    it is overwritten.
     """
+    others = [other for other in flows if other.tail == tail.name and other != flow]
     if tail.kind == "elementwise":
-        return len(readers) == 1
-    return all(reader.distance <= flow.distance for reader in readers)
+        return not others
+    return all(
+        other.distance < flow.distance
+        or (other.distance == flow.distance and not _implied(flow.head, other.head, 0, flows))
+        for other in others
+    )
 
 
 def _memory_updates(nodes: tuple[Node, ...], storages: Storages) -> Iterator[Update]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from math import prod
 
+from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import Kernel, KernelOp, TileType
 from twillgpu.graph.accumulate import InPlace, in_place
 from twillgpu.graph.aliasing import memory_edges
 from twillgpu.graph.body import Body, body_of, element_bits, registers_per_thread, tensor_memory_bytes, tile_bytes
 from twillgpu.graph.checks import check_graph
 from twillgpu.graph.digest import with_digest
-from twillgpu.graph.flow import Flow, flows_of, storages_of
+from twillgpu.graph.flow import Flow, Sources, flows_of, storages_of
 from twillgpu.graph.fuse import fuse
 from twillgpu.graph.kinds import ASYNCHRONOUS, VARIABLE
 from twillgpu.graph.layout import elements_per_thread
@@ -28,12 +29,20 @@ from twillgpu.graph.record import DepGraph, Edge, Op, Resident, Value
 def build(kernel: Kernel) -> DepGraph:
     """Return the dependence graph of the kernel's loop; ops carry ``work`` and no cost yet.
 
-    Opcodes that are not known become nodes of kind ``op``; pricing says what to do about them.
+    Opcodes that are not known become nodes of kind ``op``; pricing says what to do about them. Raises
+    ``UnsupportedError`` for a loop without work.
     """
     body = body_of(kernel)
     formed = nodes_of(body)
+    if not formed:
+        raise UnsupportedError(
+            kernel.loop.source or f"loop {kernel.loop.name}",
+            "the loop does nothing that could be scheduled",
+            "choose another loop (--loop)",
+        )
     storages = storages_of(body, formed)
-    fused = fuse(body, formed, flows_of(body, formed, storages), 32 * kernel.num_warps)
+    sources = Sources(body, formed, storages)
+    fused = fuse(formed, flows_of(body, formed, sources), sources.kept(), 32 * kernel.num_warps)
     shared = in_place(fused.nodes, fused.flows, storages)
     graph = DepGraph(
         name=kernel.name,

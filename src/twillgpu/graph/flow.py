@@ -68,9 +68,8 @@ def root_of(value: str, body: Body) -> str:
         value = op.operands[0]
 
 
-def flows_of(body: Body, nodes: tuple[Node, ...], storages: Storages) -> tuple[Flow, ...]:
+def flows_of(body: Body, nodes: tuple[Node, ...], sources: Sources) -> tuple[Flow, ...]:
     """Return every flow dependence, each once, in program order of the readers."""
-    sources = Sources(body, nodes, storages)
     found: dict[Flow, None] = {}
     for node in nodes:
         for position, value in enumerate(node.reads):
@@ -79,7 +78,7 @@ def flows_of(body: Body, nodes: tuple[Node, ...], storages: Storages) -> tuple[F
                 continue
             for tail, distance in sources.of(value):
                 found[Flow(tail=tail, head=node.name, distance=distance, accumulates=accumulates)] = None
-    for accesses in storages.values():
+    for accesses in sources.storages.values():
         found |= dict.fromkeys(storage_flows(accesses))
     return tuple(found)
 
@@ -96,26 +95,37 @@ class Sources:
         self.storages = storages
         self.made = {value: node.name for node in nodes for value in node.defines}
 
+    def kept(self) -> frozenset[str]:
+        """Return the nodes whose results outlive the iteration, in the next one or after the loop."""
+        yielded = [carried.yielded for carried in self.body.kernel.loop.carried]
+        return frozenset(node for value in yielded for node, distance in self.of(value) if distance == 0)
+
     def of(self, value: str) -> tuple[tuple[str, int], ...]:
         """Return (node, distance) pairs, each once; none for tokens, constants and what is made before the loop."""
         found: dict[tuple[str, int], None] = {}
-        self._collect(value, 0, set(), found)
+        seen: set[tuple[str, int]] = set()
+        pending: list[tuple[str, int, frozenset[str]]] = [(value, 0, frozenset())]
+        while pending:
+            value, distance, passed = pending.pop()
+            # A carried value that only depends on itself (a pointer that moves on) comes from no node.
+            if (value, distance) in seen or value in passed or self.is_storage(value):
+                continue
+            seen.add((value, distance))
+            if value in self.made:
+                found[self.made[value], distance] = None
+            elif value in self.body.carried:
+                pending.append((self.body.carried[value].yielded, distance + 1, passed | {value}))
+            elif value in self.body.inner:
+                operands = reversed(self.body.inner[value].operands)
+                pending += [(operand, distance, passed) for operand in operands]
         return tuple(found)
 
-    def _collect(self, value: str, distance: int, seen: set[str], found: dict[tuple[str, int], None]) -> None:
+    def is_storage(self, value: str) -> bool:
+        """Return whether ``value`` names a tile written in place, or is a token: flow goes by the accesses then."""
         kind = self.body.types.get(value)
-        if value in seen or (kind is not None and kind.space == "token"):
-            return
-        seen.add(value)
-        if kind is not None and kind.space in _IN_MEMORY and root_of(value, self.body) in self.storages:
-            return
-        if value in self.made:
-            found[self.made[value], distance] = None
-        elif value in self.body.carried:
-            self._collect(self.body.carried[value].yielded, distance + 1, seen, found)
-        elif value in self.body.inner:
-            for operand in self.body.inner[value].operands:
-                self._collect(operand, distance, seen, found)
+        if kind is None or kind.space == "token":
+            return kind is not None
+        return kind.space in _IN_MEMORY and root_of(value, self.body) in self.storages
 
 
 def storage_flows(accesses: tuple[Access, ...]) -> tuple[Flow, ...]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from twillgpu.graph.body import Body, tile_elements
+from twillgpu.graph.body import tile_elements
 from twillgpu.graph.flow import Flow
 from twillgpu.graph.kinds import ASYNCHRONOUS, COMPUTE
 from twillgpu.graph.nodes import Node
@@ -29,26 +29,29 @@ _ADDITIONS = ("arith.addf", "arith.subf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
-    """Nodes and flows after fusing; ``place`` maps each node before to the node that holds it."""
+    """Nodes and flows after fusing, and the nodes whose results outlive the iteration."""
 
     nodes: tuple[Node, ...]
     flows: tuple[Flow, ...]
-    place: dict[str, str]
+    kept: frozenset[str]
 
 
-def fuse(body: Body, nodes: tuple[Node, ...], flows: tuple[Flow, ...], threads: int) -> Fused:
-    """Return the nodes and flows with everything fused that the rules allow; ``threads`` hold each tile."""
-    state = Fused(nodes=nodes, flows=flows, place={node.name: node.name for node in nodes})
+def fuse(nodes: tuple[Node, ...], flows: tuple[Flow, ...], kept: frozenset[str], threads: int) -> Fused:
+    """Return the nodes and flows with everything fused that the rules allow.
+
+    Results of the nodes ``kept`` outlive the iteration; ``threads`` hold each tile.
+    """
+    state = Fused(nodes=nodes, flows=flows, kept=kept)
     for fused_multiply in (True, False):
-        while (pair := _next_pair(body, state, threads, fused_multiply=fused_multiply)) is not None:
+        while (pair := _next_pair(state, threads, fused_multiply=fused_multiply)) is not None:
             state = _merge(state, *pair, fused_multiply=fused_multiply)
     return state
 
 
-def _next_pair(body: Body, state: Fused, threads: int, *, fused_multiply: bool) -> tuple[Node, Node] | None:
+def _next_pair(state: Fused, threads: int, *, fused_multiply: bool) -> tuple[Node, Node] | None:
     view = _View(state)
     for node in state.nodes:
-        consumer = view.sole_consumer(node, body)
+        consumer = view.sole_consumer(node)
         if consumer is None:
             continue
         if _multiplies_into(node, consumer) if fused_multiply else _worth_it(view, node, consumer, threads):
@@ -90,12 +93,13 @@ class _View:
         for flow in state.flows:
             self.into[flow.head].append(flow)
             self.out[flow.tail].append(flow)
+        self.kept = state.kept
         self.known: dict[str, frozenset[tuple[str, int]]] = {}
 
-    def sole_consumer(self, node: Node, body: Body) -> Node | None:
+    def sole_consumer(self, node: Node) -> Node | None:
         """Return the only consumer, in the same iteration, of a node from registers to registers."""
         heads = {(flow.head, flow.distance) for flow in self.out[node.name]}
-        if node.kind not in COMPUTE or len(heads) != 1 or any(value in body.kept for value in node.defines):
+        if node.kind not in COMPUTE or len(heads) != 1 or node.name in self.kept:
             return None
         ((head, distance),) = heads
         consumer = self.nodes[head]
@@ -164,7 +168,7 @@ def _merge(state: Fused, node: Node, consumer: Node, *, fused_multiply: bool) ->
     return Fused(
         nodes=tuple(merged if one.name == consumer.name else one for one in state.nodes if one.name != node.name),
         flows=tuple(flows),
-        place={name: consumer.name if place == node.name else place for name, place in state.place.items()},
+        kept=state.kept,
     )
 
 
