@@ -242,3 +242,13 @@ def test_graphs_are_deterministic_and_only_asynchronous_results_block(name: str)
     assert {edge.tail for edge in graph.edges if edge.blocking} <= asynchronous
     assert all(op.work and op.cost is None for op in graph.ops)
     assert all(op.source for op in graph.ops)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("rows", [None, 64, 128])
+def test_sub_tiles_do_the_same_work_and_share_the_loads(name: str, rows: int | None) -> None:
+    whole, cut = build(captured(name)), build(subtile(captured(name), rows).kernel)
+    assert cut.flop_per_iteration == whole.flop_per_iteration
+    assert cut.fixed_bytes == whole.fixed_bytes
+    for kind in ("tma_load", "async_copy", "load", "tma_reduce"):
+        assert [op.name for op in cut.ops if op.kind == kind] == [op.name for op in whole.ops if op.kind == kind]

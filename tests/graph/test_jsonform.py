@@ -116,6 +116,19 @@ def test_a_machine_by_name_stays_a_name() -> None:
     assert read_graph(write_graph(graph), "g.json") == graph
 
 
+def test_a_machine_that_extends_another_round_trips_whole() -> None:
+    document = small() | {"machine": {"extends": "h100", "registers": {"per_thread": 128}}}
+    for op in document["ops"]:
+        for use in op.get("uses", []):
+            use["unit"] = "tensor"
+    graph = read(document)
+    assert isinstance(graph.machine, Machine)
+    assert graph.machine.registers is not None
+    assert graph.machine.registers.per_thread == 128
+    assert graph.machine.figures
+    assert read_graph(write_graph(graph), "g.json") == graph
+
+
 def test_null_stands_for_absent_where_the_format_allows_it() -> None:
     document = small() | {"trip_count": None, "machine": None}
     document["ops"][0]["result"] = None
