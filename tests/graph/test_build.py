@@ -250,5 +250,7 @@ def test_sub_tiles_do_the_same_work_and_share_the_loads(name: str, rows: int | N
     whole, cut = build(captured(name)), build(subtile(captured(name), rows).kernel)
     assert cut.flop_per_iteration == whole.flop_per_iteration
     assert cut.fixed_bytes == whole.fixed_bytes
+    if name.endswith("sm_80"):
+        return  # A load through pointers that feeds tt.dot is cut with its rows: no tile in SMEM to slice.
     for kind in ("tma_load", "async_copy", "load", "tma_reduce"):
         assert [op.name for op in cut.ops if op.kind == kind] == [op.name for op in whole.ops if op.kind == kind]

@@ -38,7 +38,9 @@ class Layout:
 
     def with_entry(self, key: str, value: object) -> Layout:
         """Return the layout with one parameter changed; tuples are written as lists."""
-        return replace(self, entries=tuple((name, _text(value) if name == key else old) for name, old in self.entries))
+        return replace(
+            self, entries=tuple((name, _text(value) if name == key else old) for name, old in self.entries)
+        )
 
     def __str__(self) -> str:
         inner = ", ".join(f"{key} = {value}" if value else key for key, value in self.entries)
