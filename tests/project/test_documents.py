@@ -1,5 +1,7 @@
 """The commands of README.md and docs/ work as written and print what the documents show."""
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -61,6 +63,17 @@ def test_every_page_of_the_documentation_is_reached_from_the_readme() -> None:
     pages = {page.name for page in (ROOT / "docs").glob("*.md")}
     texts = [(ROOT / "README.md").read_text(encoding="utf-8"), (ROOT / "docs/layout.md").read_text(encoding="utf-8")]
     assert {page for page in pages if not any(page in text for text in texts)} == set()
+
+
+ENTRIES = re.findall(r"`([\w.]+)\(([^)`]*)\)`", (ROOT / "docs/layout.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("name", "parameters"), ENTRIES, ids=[name for name, _ in ENTRIES])
+def test_the_entry_functions_of_the_layout_page_exist(name: str, parameters: str) -> None:
+    module, _, last = name.rpartition(".")
+    function = getattr(importlib.import_module(f"twillgpu.{module}"), last)
+    given = [parameter.strip() for parameter in parameters.split(",") if parameter.strip()]
+    assert list(inspect.signature(function).parameters)[: len(given)] == given
 
 
 @pytest.mark.parametrize(

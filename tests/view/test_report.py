@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from handmade import RESULT, RUN
 
-from twillgpu.view.claim import verdict
+from twillgpu.schedule.record import Refuted
+from twillgpu.view.claim import refuted_section, verdict
 from twillgpu.view.report import report
 
 
@@ -55,6 +56,18 @@ def test_the_verdict_claims_what_is_proved(status: str, lower_bound: int, text: 
 )
 def test_the_verdict_without_a_schedule(status: str, text: str) -> None:
     assert verdict(replace(RESULT, status=status, schedule=None)).endswith(text)  # type: ignore[arg-type]
+
+
+def test_ranges_refuted_for_one_reason_are_one_range() -> None:
+    reason = "no schedule of at most 3 stages"
+    ranges = [
+        Refuted(first_cycles=first, last_cycles=last, reason=reason, families=())
+        for first, last in ((100, 104), (105, 107), (109, 109))
+    ]
+    assert refuted_section(replace(RESULT, refuted=tuple(ranges)))[2:] == [
+        f"  I = 100 to 107: {reason}",
+        f"  I = 109: {reason}",
+    ]
 
 
 def test_sources_of_several_files_are_printed_in_full() -> None:

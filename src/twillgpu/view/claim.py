@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from twillgpu.costs.record import Bounds
 from twillgpu.schedule.record import Refuted, SearchResult
 from twillgpu.view.records import bound_reason
@@ -43,8 +45,24 @@ def claim_section(result: SearchResult) -> list[str]:
 
 def refuted_section(result: SearchResult) -> list[str]:
     """Each range of intervals that was refuted, why, and the rules that force it."""
-    lines = [line for refuted in result.refuted for line in wrap(_refuted(refuted, result.bounds), hang="  ")]
-    return section("Refuted intervals", lines)
+    texts = [_refuted(refuted, result.bounds) for refuted in _merged(result.refuted)]
+    return section("Refuted intervals", [line for text in texts for line in wrap(text, hang="  ")])
+
+
+def _merged(ranges: tuple[Refuted, ...]) -> list[Refuted]:
+    """Join ranges that follow each other and are refuted for the same reason."""
+    merged: list[Refuted] = []
+    for refuted in ranges:
+        last = merged[-1] if merged else None
+        if last is not None and last.last_cycles + 1 == refuted.first_cycles and _why(last) == _why(refuted):
+            merged[-1] = replace(last, last_cycles=refuted.last_cycles)
+        else:
+            merged.append(refuted)
+    return merged
+
+
+def _why(refuted: Refuted) -> tuple[str, tuple[str, ...]]:
+    return refuted.reason, refuted.families
 
 
 def _refuted(refuted: Refuted, bounds: Bounds) -> str:
