@@ -181,7 +181,7 @@ def priced_graph(graph: DepGraph, problem: Problem) -> DepGraph:
     """Return the loop body with the problem's costs in cycles: the form that graph JSON can carry.
 
     Reading it back and pricing it on the same machine gives the same problem, save for what graph JSON has no words
-    for: an op that holds a unit beyond its issue is asynchronous there, and a hand-off belongs to an op, not to an edge.
+    for: an op that holds a unit beyond its issue is asynchronous there, and hand-offs belong to ops, not to edges.
     """
     priced = {op.name: op for op in problem.ops}
     edges = zip(graph.edges, problem.edges, strict=True)
