@@ -1,4 +1,4 @@
-"""No schedule beats a bound, and none exists where a bound says that none can: against all schedules of tiny problems."""
+"""No schedule beats a bound, and none exists where a bound says so: against all schedules of tiny problems."""
 
 import pytest
 from hypothesis import given, settings
