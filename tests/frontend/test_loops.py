@@ -53,9 +53,9 @@ def with_body(body: str) -> str:
 
 def test_a_loop_is_cut_out_of_its_function() -> None:
     kernel = converted(module(function(HEAD + DEFAULT_LOOP)))
-    assert [op.name for op in kernel.before] == ["constant", "constant_1", "constant_2"]
+    assert [op.name for op in kernel.before] == ["c0", "c1", "c7"]
     assert [(op.name, op.source) for op in kernel.loop.body] == [("store", "k.py:11")]
-    assert (kernel.loop.lower, kernel.loop.upper, kernel.loop.step) == ("constant", "n", "constant_1")
+    assert (kernel.loop.lower, kernel.loop.upper, kernel.loop.step) == ("c0", "n", "c1")
     assert kernel.loop.trip_count == 100
     assert kernel.loop.source == "k.py:10"
     assert kernel.after == ()
@@ -138,7 +138,7 @@ def test_the_other_loop_is_kept_whole_with_what_it_reads_and_a_remark() -> None:
     kernel = converted(TWO, loop=2)
     assert kernel.loop.source == "k.py:20"
     other = kernel.before[-1]
-    assert (other.opcode, other.operands) == ("scf.for", ("constant", "n", "constant_1", "x"))
+    assert (other.opcode, other.operands) == ("scf.for", ("c0", "n", "c1", "x"))
     assert other.body == ("tt.store", "scf.yield")
     assert kernel.remarks == ("scf.for outside of the loop is kept whole and not scheduled: for (k.py:10)",)
 
@@ -182,7 +182,7 @@ HOISTED = """
 
 def test_operations_that_compute_the_same_in_every_iteration_move_in_front_of_the_loop() -> None:
     kernel = converted(with_body(HOISTED))
-    assert [op.name for op in kernel.before[3:]] == ["same", "twice", "constant_3"]
+    assert [op.name for op in kernel.before[3:]] == ["same", "twice", "c4"]
     assert [op.name for op in kernel.loop.body] == ["vary", "store"]
     assert kernel.remarks == (
         "moved in front of the loop, the same in every iteration: same (k.py:12), twice (k.py:13)",
@@ -253,4 +253,4 @@ def test_a_text_without_locations_is_named_after_its_values_and_placed_by_its_ow
     bare = re.sub(r" loc\(.*?\)$", "", text, flags=re.MULTILINE)
     kernel = converted(bare)
     assert [(op.name, op.source) for op in kernel.loop.body] == [("sum", "k.mlir:11"), ("store", "k.mlir:12")]
-    assert kernel.before[0].name == "constant"
+    assert kernel.before[0].name == "c0"

@@ -18,6 +18,18 @@ from twillgpu.frontend.trips import trip_count
 
 _FOR = re.compile(r"\s*for\s+(\w+)\s+in\b")
 _PRINTED = re.compile(r"(?!(?:cst|arg\d|true|false|c-?\d))([A-Za-z]\w*?)(?:_\d+)?(?:#\d+)?(?:'\d+)?")
+_DEFAULTS = frozenset(
+    {
+        ("boundaryCheck", "array<i32>"),
+        ("cache", "1 : i32"),
+        ("evict", "1 : i32"),
+        ("fastmath", "#arith.fastmath<none>"),
+        ("isVolatile", "false"),
+        ("overflowFlags", "#arith.overflow<none>"),
+    }
+)
+"""Attributes that say nothing, which some versions of Triton print and others do not."""
+
 _LOOP_OPTIONS = ("tt.num_stages", "tt.warp_specialize", "tt.disallow_acc_multi_buffer", "tt.flatten")
 
 
@@ -207,7 +219,9 @@ class _Conversion:
             opcode=op.opcode,
             operands=tuple(self.name(operand) for operand in (*op.operands, *self.captured(op))),
             results=tuple(self.value(result) for result in op.results),
-            attributes=tuple(sorted((key, self.module.expand(text)) for key, text in op.attributes)),
+            attributes=tuple(
+                sorted((key, self.module.expand(text)) for key, text in op.attributes if (key, text) not in _DEFAULTS)
+            ),
             source=self.source(op),
             body=tuple(nested.opcode for nested in inner if not (combining and nested.index in last)),
         )

@@ -21,6 +21,7 @@ _PLACEMENT = (
     "ttg.memdesc_trans", "ttng.tmem_alloc", "ttng.tmem_load", "ttng.tmem_store",
 )  # fmt: skip
 _CASTS = ("arith.extf", "arith.truncf", "tt.fp_to_fp")
+_INTEGER = re.compile(r"(-?\d+) : \w+")
 _UNSAFE = re.compile(r"[^\w.]+")
 
 
@@ -80,7 +81,8 @@ class Names:
         for hinted in sorted(ops, key=lambda hinted: final.get(hinted.hint) != hinted.op.index):
             short = hinted.op.opcode.rsplit(".", 1)[-1]
             bare = final.get(hinted.hint) == hinted.op.index
-            self._op(hinted.op, hinted.hint if bare else f"{hinted.hint}_{short}".lstrip("_"))
+            wanted = hinted.hint if bare else f"{hinted.hint}_{short}".lstrip("_")
+            self._op(hinted.op, _constant_name(hinted.op) or wanted)
 
     def _op(self, op: MlirOp, wanted: str) -> None:
         name = self.unique(wanted)
@@ -104,6 +106,15 @@ def _rank(op: MlirOp) -> int:
     if op.opcode in TENSOR_OPCODES:
         return 2
     return 0 if op.opcode in _PLACEMENT else 1
+
+
+def _constant_name(op: MlirOp) -> str:
+    """Return ``c128`` for a scalar integer, ``cm1`` for a negative one, ``true`` and ``false``, else nothing."""
+    value = op.attribute("value") if op.opcode == "arith.constant" else None
+    match = _INTEGER.fullmatch(value or "")
+    if match is None:
+        return value if value in ("true", "false") else ""
+    return f"c{match.group(1).replace('-', 'm')}"
 
 
 def argument_names(hints: Iterable[str], ranks: Mapping[int, int]) -> tuple[str, ...]:
