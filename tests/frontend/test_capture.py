@@ -319,6 +319,10 @@ def test_several_kernels_are_listed_without_the_helpers_that_they_call(tmp_path:
             {"args": ADD_ARGS, "constexprs": ["BLOKC=32"]},
             "k.py:5: the kernel has no argument 'BLOKC'; did you mean 'BLOCK'?",
         ),
+        (
+            {"args": ["x=tensordesc<fp32[100]>", *ADD_ARGS[1:]], "constexprs": ["BLOCK=32"]},
+            "k.py:5: Triton rejects the launch: ValueError: Shape element 0 must be a power of 2; correct the types",
+        ),
         ({"args": ["BLOCK=32"]}, "--arg BLOCK: BLOCK is a tl.constexpr; give its value: --const BLOCK=VALUE"),
         (
             {"args": ADD_ARGS, "constexprs": ["BLOCK=100"]},

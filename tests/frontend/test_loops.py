@@ -99,7 +99,7 @@ def test_control_flow_inside_the_loop_is_declined_with_its_line(body: str, messa
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("", "k.py:3: the kernel 'k' has no loop; give a kernel with a for loop over tl.range (tl.static_range is"),
+        ("", "k.py:3: the kernel 'k' has no loop; give a kernel with a for loop over tl.range (tl.static_range and"),
         (WHILE, "k.py:14: the kernel's loop is a while loop; use a for loop over tl.range"),
         (
             f'"scf.if"(%b) ({{{NESTED} "scf.yield"() : () -> ()}}, {{}}) : (i1) -> () loc("k.py":9:5)',

@@ -139,7 +139,7 @@ def _no_loop(ops: tuple[MlirOp, ...], places: Places, function: MlirOp) -> Twill
     return UnsupportedError(
         places.of(function),
         f"the kernel {function_name(function)!r} has no loop",
-        "give a kernel with a for loop over tl.range (tl.static_range is unrolled and leaves none)",
+        "give a kernel with a for loop over tl.range (tl.static_range and a single known iteration leave none)",
     )
 
 

@@ -23,6 +23,9 @@ from twillgpu.frontend.launch import LoadOptions
 from twillgpu.frontend.lowering import CAPABILITIES, kernel_to_generic, text_to_generic
 from twillgpu.frontend.user_module import import_file
 
+_OF_THE_LAUNCH = (ValueError, TypeError, AssertionError, KeyError, IndexError)
+"""What Triton raises for argument types and constants that it cannot use, before it reads the kernel."""
+
 _REPR = re.compile(r"(\w+)\((['\"])(.*)\2\)")
 
 
@@ -61,6 +64,9 @@ def _capture(path: Path, target: str, options: LoadOptions) -> dict[str, Any]:
         text = kernel_to_generic(bound, capability)
     except CompilationError as error:
         raise _rejected(error, bound, path) from None
+    except _OF_THE_LAUNCH as error:
+        what = f"Triton rejects the launch: {type(error).__name__}: {_short(str(error))}"
+        raise InputError(f"{path.name}:{bound.line}", what, "correct the types and constants of the launch") from None
     return {
         "text": text,
         "kernel": bound.function.__name__,
