@@ -23,7 +23,9 @@ def command(machine: str | None, file: Path | None, *, as_json: bool, force: boo
     output = Output(file=file, force=force)
     if machine is not None:
         shown = load(machine)
-        output.deliver(json.dumps(to_mapping(shown), indent=2) + "\n" if as_json else machine_text(shown))
+        output.deliver(
+            json.dumps(to_mapping(shown), indent=2) + "\n" if as_json else machine_text(shown, width=output.width)
+        )
         return
     known = tuple(load(name) for name in names())
     documents = [to_mapping(one) for one in known]

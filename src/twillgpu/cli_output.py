@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import click
 
 from twillgpu.errors import InputError
+from twillgpu.view.text import WIDTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +37,11 @@ class Output:
             raise InputError(f"-o {self.file}", f"there is no folder {self.file.parent}", "create it first")
 
     @property
-    def terminal(self) -> bool:
-        """Whether a person reads it as it is printed."""
-        return self.file is None and sys.stdout.isatty()
+    def width(self) -> int:
+        """Columns for tables and pictures: those of the terminal, up to 160; 80 where there is none."""
+        if self.file is not None or not sys.stdout.isatty():
+            return WIDTH
+        return max(WIDTH, min(shutil.get_terminal_size().columns, 2 * WIDTH))
 
     def deliver(self, text: str) -> None:
         """Print or write ``text``; a reader that closes the pipe early (``| head``) is not a mistake."""
