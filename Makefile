@@ -6,21 +6,29 @@ VENV ?= .venv
 VENV36 ?= .venv-triton-3.6
 PIP_FLAGS ?= --quiet --disable-pip-version-check
 
-.PHONY: demo test bench check format clean
+.PHONY: demo test test-newest test-oldest bench check lint types format clean
 
 demo: $(VENV)/ready
 	$(VENV)/bin/twillgpu schedule examples/attention_fwd.py --machine h100
 
-test: $(VENV)/ready $(VENV36)/ready
+test: test-newest test-oldest
+
+test-newest: $(VENV)/ready
 	$(VENV)/bin/python -m pytest
+
+test-oldest: $(VENV36)/ready
 	$(VENV36)/bin/python -m pytest -m triton
 
 bench: $(VENV)/ready
 	$(VENV)/bin/python bench/search.py
 
-check: $(VENV)/ready
+check: lint types
+
+lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+
+types: $(VENV)/ready
 	$(VENV)/bin/mypy
 
 format: $(VENV)/ready

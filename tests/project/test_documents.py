@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ WITH_COMMANDS = [document for document in DOCUMENTS if shown(document)]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder in which the examples are found as in the project's own, and files may be written."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     return tmp_path
 
 
