@@ -9,7 +9,7 @@ from twillgpu.costs.record import PricedOp, Problem
 from twillgpu.schedule.record import Buffer, Schedule
 from twillgpu.view.period import utilisation
 from twillgpu.view.picture import marks
-from twillgpu.view.text import number, plural, section, table
+from twillgpu.view.text import TIE, number, plural, section, table
 
 TMEM_COLUMN_BYTES = 512
 """A TMEM column: 128 lanes of 32 bits."""
@@ -66,7 +66,9 @@ def groups_section(problem: Problem, schedule: Schedule) -> list[str]:
     for index, group in enumerate(schedule.groups):
         ops = sorted((op for op in schedule.ops if op.group == index), key=lambda op: op.start_cycle)
         quota = str(group.registers_per_thread) if problem.registers is not None else "-"
-        rows.append((group.name, str(group.warps), quota, ", ".join(f"{letters[op.name]} {op.name}" for op in ops)))
+        rows.append(
+            (group.name, str(group.warps), quota, ", ".join(f"{letters[op.name]}{TIE}{op.name}" for op in ops))
+        )
     warps = sum(group.warps for group in schedule.groups)
     title = f"Warp groups: {number(warps)} of {plural(problem.groups.max_warps, 'warp')}"
     if problem.registers is not None:

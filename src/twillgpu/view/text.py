@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 WIDTH = 80
+TIE = "\N{NO-BREAK SPACE}"
+"""A blank at which no line is broken; printed as an ordinary one."""
 
 
 def number(value: float) -> str:
@@ -28,7 +30,7 @@ def wrap(text: str, *, indent: str = "  ", hang: str = "", width: int = WIDTH) -
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return lines or [indent.rstrip()]
+    return [line.replace(TIE, " ") for line in lines] or [indent.rstrip()]
 
 
 def table(
