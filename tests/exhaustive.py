@@ -16,8 +16,9 @@ from twillgpu.schedule.record import Buffer, Group, Schedule, ScheduledOp
 from twillgpu.verify import Verified, check
 from twillgpu.verify.registers import register_peak, registers_taken
 
-Placed = dict[str, tuple[int, int]]
-"""Start and group of the ops placed so far."""
+Starts = dict[str, int]
+Teams = dict[str, int]
+"""Group of each op."""
 
 
 def brute_force(
@@ -28,8 +29,6 @@ def brute_force(
     ``None``: none exists up to ``longest`` cycles. Rings get their floor, and up to ``extra_depth`` copies more
     where that helps them to share bytes.
     """
-    if _too_large(problem):
-        return None
     for interval in range(_least(problem), longest + 1):
         for schedule in schedules(problem, interval, max_stages, extra_depth=extra_depth):
             return interval, schedule
@@ -38,28 +37,22 @@ def brute_force(
 
 def schedules(problem: Problem, interval: int, max_stages: int, *, extra_depth: int = 0) -> Iterator[Schedule]:
     """Yield the schedules of one interval, up to moves in time and names of groups; all pass the verifier."""
-    apart = _apart(problem, interval)
-    if apart is None:
+    if _too_large(problem):
         return
-    for placed in _placements(problem, interval, max_stages, apart):
-        bare = _bare(problem, interval, placed)
-        found = None if bare is None else _with_buffers(problem, bare, extra_depth)
-        if found is not None and isinstance(check(problem, found, max_stages=max_stages), Verified):
-            yield found
+    for teams in _teams(problem, {}):
+        for starts in _placements(problem, interval, max_stages, teams):
+            bare = _bare(problem, interval, starts, teams)
+            found = None if bare is None else _with_buffers(problem, bare, extra_depth)
+            if found is not None and isinstance(check(problem, found, max_stages=max_stages), Verified):
+                yield found
 
 
 def _too_large(problem: Problem) -> bool:
-    """Return whether one value alone is too large for its memory, or for the registers of a thread."""
-    fixed, limits = dict(problem.fixed_bytes), problem.registers
+    """Return whether one value alone is too large for its memory."""
+    fixed = dict(problem.fixed_bytes)
     room = {memory.name: memory.capacity_bytes - fixed.get(memory.name, 0) for memory in problem.memories}
-    if limits is not None:
-        room["registers"] = limits.per_thread // limits.quota_step * limits.quota_step - limits.overhead_per_thread
-    for op in problem.ops:
-        if op.value is not None and op.latency_cycles > 0:
-            size = op.value.registers_per_thread if op.value.space == "registers" else op.value.bytes
-            if size > room.get(op.value.space, size):
-                return True
-    return False
+    values = (op.value for op in problem.ops if op.value is not None)
+    return any(value.bytes > room.get(value.space, value.bytes) for value in values)
 
 
 def _least(problem: Problem) -> int:
@@ -70,7 +63,118 @@ def _least(problem: Problem) -> int:
     return max([1, *(-(-held[unit.name] // unit.capacity) for unit in problem.units)])
 
 
-def _apart(problem: Problem, interval: int) -> dict[tuple[str, str], int] | None:
+def _teams(problem: Problem, teams: Teams) -> Iterator[Teams]:
+    """Yield every way to put the ops into groups that the rules on groups alone allow."""
+    if len(teams) == len(problem.ops):
+        if set(teams.values()) == set(range(max(teams.values()) + 1)):
+            yield dict(teams)
+        return
+    op = problem.ops[len(teams)]
+    for group in _groups_for(problem, op, teams):
+        teams[op.name] = group
+        if _legal(problem, teams) and _groups_fit(problem, teams):
+            yield from _teams(problem, teams)
+        del teams[op.name]
+
+
+def _groups_for(problem: Problem, op: PricedOp, teams: Teams) -> range:
+    """Return the groups worth trying: those in use and one new one; group 0 alone has a meaning of its own."""
+    option, limit = problem.rules.variable_latency, problem.groups.max
+    marked = option != "free" and (limit > 1 or option == "iff") and any(o.variable_latency for o in problem.ops)
+    if marked and op.variable_latency:
+        return range(1)
+    first = 1 if marked and option == "iff" else 0
+    highest = max(teams.values(), default=-1)
+    return range(first, min(limit, max(highest, 0 if marked else -1) + 2))
+
+
+def _legal(problem: Problem, teams: Teams) -> bool:
+    pairs = [pair for pair in problem.legality if pair.first in teams and pair.second in teams]
+    if any((teams[pair.first] == teams[pair.second]) != (pair.relation == "together") for pair in pairs):
+        return False
+    held = {op.name for op in problem.ops if op.value is not None and op.value.space == "registers"}
+    data = [edge for edge in problem.edges if edge.kind == "data" and edge.tail in held]
+    return problem.rules.cross_group or not any(_crosses(edge, teams) for edge in data)
+
+
+def _crosses(edge: PricedEdge, teams: Teams) -> bool:
+    return edge.tail in teams and edge.head in teams and teams[edge.tail] != teams[edge.head]
+
+
+def _groups_fit(problem: Problem, teams: Teams) -> bool:
+    """Return whether the groups so far, as narrow and with as few registers as they can be, fit the block."""
+    members: dict[int, list[PricedOp]] = {}
+    for op in problem.ops:
+        if op.name in teams:
+            members.setdefault(teams[op.name], []).append(op)
+    widths = [_width(problem, ops) for ops in members.values()]
+    total = sum(width or 10**6 for width in widths)
+    if total > problem.groups.max_warps:
+        return False
+    limits = problem.registers
+    if limits is None:
+        return True
+    quotas = [_quota(limits, _least_registers(problem, ops)) for ops in members.values()]
+    taken = sum((width or 0) * (quota or 10**6) for width, quota in zip(widths, quotas, strict=True))
+    return 32 * (taken + -total % 4 * limits.quota_min) <= limits.per_sm
+
+
+def _least_registers(problem: Problem, ops: list[PricedOp]) -> int:
+    """Return what a group of these ops needs at least: its residents, and the largest value made in it."""
+    names = {op.name for op in ops}
+    kept = sum(r.registers_per_thread for r in problem.residents if names & set(r.users))
+    values = (op.value.registers_per_thread for op in ops if op.value is not None and op.latency_cycles > 0)
+    return kept + max(values, default=0)
+
+
+def _width(problem: Problem, ops: list[PricedOp]) -> int | None:
+    needed = max(op.warps for op in ops)
+    return min((width for width in problem.groups.warps if width >= needed), default=None)
+
+
+def _quota(limits: Registers, live: int) -> int | None:
+    """Return the smallest legal quota for so many live registers, ``None`` where none is large enough."""
+    needed = max(live + limits.overhead_per_thread, limits.quota_min)
+    quota = -(-needed // limits.quota_step) * limits.quota_step
+    return quota if quota <= limits.per_thread else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """One interval and one choice of groups to try, with what the search for starts looks up.
+
+    Attributes:
+        last: latest start that the stages allow, per op.
+        apart: least distance from start to start of pairs of ops.
+        busy: (waiting op, other op): cycles from the other's start at which the first may not start.
+    """
+
+    ops: tuple[PricedOp, ...]
+    interval: int
+    last: dict[str, int]
+    apart: dict[tuple[str, str], int]
+    busy: dict[tuple[str, str], int]
+    capacity: dict[str, int]
+
+
+def _placements(problem: Problem, interval: int, max_stages: int, teams: Teams) -> Iterator[Starts]:
+    """Yield starts of all ops that edges, hand-offs, waits and units allow."""
+    apart = _apart(problem, interval, teams)
+    if apart is None:
+        return
+    end = max_stages * interval
+    trial = _Trial(
+        ops=problem.ops,
+        interval=interval,
+        last={op.name: min(end - 1, end - op.latency_cycles) for op in problem.ops},
+        apart=apart,
+        busy=_busy(problem, teams),
+        capacity={unit.name: unit.capacity for unit in problem.units},
+    )
+    yield from _extend(trial, {}, {unit.name: [0] * interval for unit in problem.units})
+
+
+def _apart(problem: Problem, interval: int, teams: Teams) -> dict[tuple[str, str], int] | None:
     """Return the least distance from start to start that paths of edges ask of pairs of ops (Floyd and Warshall).
 
     ``None`` where some circuit takes longer than its distance in iterations allows.
@@ -78,8 +182,9 @@ def _apart(problem: Problem, interval: int) -> dict[tuple[str, str], int] | None
     names = [op.name for op in problem.ops]
     least: dict[tuple[str, str], int] = {}
     for edge in problem.edges:
-        pair = (edge.tail, edge.head)
-        least[pair] = max(least.get(pair, -(10**9)), edge.latency_cycles - edge.distance * interval)
+        handoff = edge.handoff_cycles if _crosses(edge, teams) else 0
+        cycles = edge.latency_cycles + handoff - edge.distance * interval
+        least[edge.tail, edge.head] = max(least.get((edge.tail, edge.head), cycles), cycles)
     for middle, tail, head in product(names, names, names):
         if (tail, middle) in least and (middle, head) in least:
             through = least[tail, middle] + least[middle, head]
@@ -87,66 +192,44 @@ def _apart(problem: Problem, interval: int) -> dict[tuple[str, str], int] | None
     return None if any(least.get((name, name), 0) > 0 for name in names) else least
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Trial:
-    """One interval to try, with what the rules on pairs of ops look up."""
-
-    problem: Problem
-    interval: int
-    max_stages: int
-    edges: dict[str, tuple[PricedEdge, ...]]
-    apart: dict[tuple[str, str], int]
-    forbidden: frozenset[PricedEdge]
-    windows: dict[str, int]
-    capacity: dict[str, int]
+def _busy(problem: Problem, teams: Teams) -> dict[tuple[str, str], int]:
+    waiting = {edge.head for edge in problem.edges if edge.blocking or _crosses(edge, teams)}
+    return {
+        (name, op.name): _window(problem, op)
+        for name in waiting
+        for op in problem.ops
+        if op.name != name and teams[op.name] == teams[name]
+    }
 
 
-def _placements(
-    problem: Problem, interval: int, max_stages: int, apart: dict[tuple[str, str], int]
-) -> Iterator[Placed]:
-    """Yield starts and groups of all ops that no rule on pairs of ops, and no unit, refuses."""
-    trial = _Trial(
-        problem=problem,
-        interval=interval,
-        max_stages=max_stages,
-        edges={op.name: tuple(e for e in problem.edges if op.name in (e.tail, e.head)) for op in problem.ops},
-        apart=apart,
-        forbidden=_forbidden(problem),
-        windows={op.name: _window(problem, op) for op in problem.ops},
-        capacity={unit.name: unit.capacity for unit in problem.units},
-    )
-    yield from _extend(trial, {}, {unit.name: [0] * interval for unit in problem.units})
+def _window(problem: Problem, op: PricedOp) -> int:
+    if problem.rules.concurrency == "issue":
+        return op.issue_cycles
+    return max([0, *(use.offset + use.cycles for use in op.uses)])
 
 
-def _extend(trial: _Trial, placed: Placed, held: Mapping[str, list[int]]) -> Iterator[Placed]:
-    ops = trial.problem.ops
-    if len(placed) == len(ops):
-        if min(start for start, _ in placed.values()) == 0:
-            yield dict(placed)
+def _extend(trial: _Trial, starts: Starts, held: Mapping[str, list[int]]) -> Iterator[Starts]:
+    if len(starts) == len(trial.ops):
+        if min(starts.values()) == 0:
+            yield dict(starts)
         return
-    op = ops[len(placed)]
-    for start in _starts(trial, placed, op):
+    op = trial.ops[len(starts)]
+    for start in _range(trial, starts, op.name):
         booked = _book(trial, op, start, held)
-        if booked is None:
-            continue
-        for group in _groups_for(trial.problem, op, placed):
-            placed[op.name] = (start, group)
-            if _warps_fit(trial, placed) and _pairs_agree(trial, placed, op) and _waits_agree(trial, placed, op):
-                yield from _extend(trial, placed, booked)
-            del placed[op.name]
+        if booked is not None and not _collides(trial, starts, op.name, start):
+            starts[op.name] = start
+            yield from _extend(trial, starts, booked)
+            del starts[op.name]
 
 
-def _starts(trial: _Trial, placed: Placed, op: PricedOp) -> range:
-    """Return the starts that the stages and the edges from and to placed ops leave."""
-    name, end, least = op.name, trial.max_stages * trial.interval, trial.apart
-    ends = {other.name: min(end - 1, end - other.latency_cycles) for other in trial.problem.ops}
-    first, last = 0, ends[name]
-    for other, latest in ends.items():
-        known = placed.get(other)
-        if (other, name) in least:
-            first = max(first, (known[0] if known else 0) + least[other, name])
-        if (name, other) in least:
-            last = min(last, (known[0] if known else latest) - least[name, other])
+def _range(trial: _Trial, starts: Starts, name: str) -> range:
+    """Return the starts that the stages and the paths from and to other ops leave."""
+    first, last = 0, trial.last[name]
+    for other, latest in trial.last.items():
+        if (other, name) in trial.apart:
+            first = max(first, starts.get(other, 0) + trial.apart[other, name])
+        if (name, other) in trial.apart:
+            last = min(last, starts.get(other, latest) - trial.apart[name, other])
     return range(first, last + 1)
 
 
@@ -163,118 +246,37 @@ def _book(trial: _Trial, op: PricedOp, start: int, held: Mapping[str, list[int]]
     return booked
 
 
-def _groups_for(problem: Problem, op: PricedOp, placed: Placed) -> range:
-    """Return the groups worth trying: those in use and one new one; group 0 alone has a meaning of its own."""
-    option, limit = problem.rules.variable_latency, problem.groups.max
-    marked = option != "free" and (limit > 1 or option == "iff") and any(o.variable_latency for o in problem.ops)
-    if marked and op.variable_latency:
-        return range(1)
-    first = 1 if marked and option == "iff" else 0
-    highest = max((group for _, group in placed.values()), default=-1)
-    return range(first, min(limit, max(highest, 0 if marked else -1) + 2))
-
-
-def _warps_fit(trial: _Trial, placed: Placed) -> bool:
-    """Return whether the groups so far, as narrow and with as few registers as they can be, fit the block."""
-    widest: dict[int, int] = {}
-    for op in trial.problem.ops:
-        if op.name in placed:
-            group = placed[op.name][1]
-            widest[group] = max(widest.get(group, 0), op.warps)
-    total = sum(
-        min((w for w in trial.problem.groups.warps if w >= width), default=10**6) for width in widest.values()
-    )
-    limits = trial.problem.registers
-    if limits is not None and 32 * (total + -total % 4) * limits.quota_min > limits.per_sm:
-        return False
-    return total <= trial.problem.groups.max_warps
-
-
-def _pairs_agree(trial: _Trial, placed: Placed, new: PricedOp) -> bool:
-    for edge in trial.edges[new.name]:
-        if edge.tail in placed and edge.head in placed:
-            (tail, tail_group), (head, head_group) = placed[edge.tail], placed[edge.head]
-            if tail_group != head_group and edge in trial.forbidden:
-                return False
-            handoff = edge.handoff_cycles if tail_group != head_group else 0
-            if head + edge.distance * trial.interval < tail + edge.latency_cycles + handoff:
-                return False
-    for pair in trial.problem.legality:
-        if pair.first in placed and pair.second in placed:
-            same = placed[pair.first][1] == placed[pair.second][1]
-            if same != (pair.relation == "together"):
-                return False
-    return True
-
-
-def _waits_agree(trial: _Trial, placed: Placed, new: PricedOp) -> bool:
-    """Return whether no wait collides with the issue of another op, as far as placed ops tell."""
-    neighbours = {new.name, *(edge.head for edge in trial.edges[new.name])}
-    for name, (start, group) in placed.items():
-        mates = placed if name in neighbours else (new.name,)
-        if _waits(trial, name, placed) and any(
-            other != name
-            and placed[other][1] == group
-            and (start - placed[other][0]) % trial.interval < trial.windows[other]
-            for other in mates
-        ):
-            return False
-    return True
-
-
-def _waits(trial: _Trial, name: str, placed: Placed) -> bool:
+def _collides(trial: _Trial, starts: Starts, name: str, start: int) -> bool:
+    """Return whether this op waits while a placed one issues, or the other way round."""
     return any(
-        edge.head == name and (edge.blocking or (edge.tail in placed and placed[edge.tail][1] != placed[name][1]))
-        for edge in trial.edges[name]
+        (start - other_start) % trial.interval < trial.busy.get((name, other), 0)
+        or (other_start - start) % trial.interval < trial.busy.get((other, name), 0)
+        for other, other_start in starts.items()
     )
 
 
-def _forbidden(problem: Problem) -> frozenset[PricedEdge]:
-    """Return the edges that may not go from one group to another."""
-    held = {op.name for op in problem.ops if op.value is not None and op.value.space == "registers"}
-    crossing = frozenset(edge for edge in problem.edges if edge.kind == "data" and edge.tail in held)
-    return frozenset() if problem.rules.cross_group else crossing
-
-
-def _window(problem: Problem, op: PricedOp) -> int:
-    if problem.rules.concurrency == "issue":
-        return op.issue_cycles
-    return max([0, *(use.offset + use.cycles for use in op.uses)])
-
-
-def _bare(problem: Problem, interval: int, placed: Placed) -> Schedule | None:
+def _bare(problem: Problem, interval: int, starts: Starts, teams: Teams) -> Schedule | None:
     """Return the schedule without buffers, each group as narrow and with as few registers as it can be."""
-    count = max(group for _, group in placed.values()) + 1
-    if {group for _, group in placed.values()} != set(range(count)):
-        return None
-    widths = [_width(problem, placed, group) for group in range(count)]
-    if None in widths or sum(width or 0 for width in widths) > problem.groups.max_warps:
-        return None
+    groups = []
+    for group in range(max(teams.values()) + 1):
+        width = _width(problem, [op for op in problem.ops if teams[op.name] == group])
+        groups.append(Group(name=f"g{group}", warps=width or 0, registers_per_thread=0))
     schedule = Schedule(
         graph=problem.name,
         machine=problem.machine,
         ii_cycles=interval,
-        ops=tuple(ScheduledOp(name=name, start_cycle=s, group=g) for name, (s, g) in placed.items()),
-        groups=tuple(
-            Group(name=f"g{group}", warps=width or 0, registers_per_thread=0) for group, width in enumerate(widths)
-        ),
+        ops=tuple(ScheduledOp(name=name, start_cycle=start, group=teams[name]) for name, start in starts.items()),
+        groups=tuple(groups),
         buffers=(),
     )
     return schedule if problem.registers is None else _with_quotas(problem, schedule, problem.registers)
-
-
-def _width(problem: Problem, placed: Placed, group: int) -> int | None:
-    needed = max(op.warps for op in problem.ops if placed[op.name][1] == group)
-    return min((width for width in problem.groups.warps if width >= needed), default=None)
 
 
 def _with_quotas(problem: Problem, schedule: Schedule, limits: Registers) -> Schedule | None:
     groups = []
     for index, group in enumerate(schedule.groups):
         most = register_peak(problem, schedule, index)
-        needed = (most.amount if most else 0) + limits.overhead_per_thread
-        legal = range(0, limits.per_thread + 1, limits.quota_step)
-        quota = min((q for q in legal if q >= max(needed, limits.quota_min)), default=None)
+        quota = _quota(limits, most.amount if most else 0)
         if quota is None:
             return None
         groups.append(replace(group, registers_per_thread=quota))
