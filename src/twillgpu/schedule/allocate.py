@@ -11,7 +11,8 @@ from ortools.sat.python import cp_model
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ring:
     """A buffer to place: ``depth`` copies of ``units`` alignment units, live during ``span`` in iteration 0;
-    ``span`` is ``None`` where it is live all the time."""
+    ``span`` is ``None`` where it is live all the time.
+    """
 
     name: str
     units: int
@@ -21,22 +22,37 @@ class Ring:
 
 def place(rings: list[Ring], interval: int, room: int) -> dict[str, int] | None:
     """Return a place in units for every ring within ``room`` units, or ``None``: side by side if they fit,
-    otherwise sharing where no two instances that touch the same unit are live together (exact)."""
+    otherwise sharing where no two instances that touch the same unit are live together (exact).
+    """
     if sum(ring.units * ring.depth for ring in rings) <= room:
         return _side_by_side(rings)
-    model = cp_model.CpModel()
-    places = [model.new_int_var(0, room - ring.units * ring.depth, ring.name) for ring in rings if ring.units * ring.depth <= room]
-    if len(places) < len(rings):
+    if any(ring.units * ring.depth > room for ring in rings):
         return None
+    model = cp_model.CpModel()
+    places = [model.new_int_var(0, room - ring.units * ring.depth, ring.name) for ring in rings]
+    shared: list[cp_model.LinearExprT] = []
     for right, ring in enumerate(rings):
         for left in range(right):
             _separate(model, rings[left], places[left], ring, places[right], interval)
+            shared.append(_shared(model, (rings[left], places[left]), (ring, places[right])))
+    model.minimize(sum(shared))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    solver.parameters.max_deterministic_time = 5.0
+    solver.parameters.max_deterministic_time = 1.0
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     return {ring.name: solver.value(place) for ring, place in zip(rings, places, strict=True)}
+
+
+def _shared(
+    model: cp_model.CpModel, one: tuple[Ring, cp_model.IntVar], other: tuple[Ring, cp_model.IntVar]
+) -> cp_model.LinearExprT:
+    """Return the price of two rings that share bytes, 0 if they lie apart: where there is room, it is used."""
+    overlap, before = model.new_bool_var("overlap"), model.new_bool_var("before")
+    sizes = (one[0].units * one[0].depth, other[0].units * other[0].depth)
+    model.add(one[1] + sizes[0] <= other[1]).only_enforce_if(~overlap, before)
+    model.add(other[1] + sizes[1] <= one[1]).only_enforce_if(~overlap, ~before)
+    return min(sizes) * overlap
 
 
 def _side_by_side(rings: list[Ring]) -> dict[str, int]:

@@ -160,7 +160,9 @@ def _residency(problem: Problem, life: Lifetime, draft: Draft) -> int:
 
 def _names(problem: Problem, groups: Mapping[str, int]) -> list[str]:
     """Return a name for every group after what it does; a number is added where two would be equal."""
-    roles = [_role([op for op in problem.ops if groups[op.name] == group]) for group in range(max(groups.values()) + 1)]
+    roles = [
+        _role([op for op in problem.ops if groups[op.name] == group]) for group in range(max(groups.values()) + 1)
+    ]
     names: list[str] = []
     for index, role in enumerate(roles):
         names.append(f"{role}{roles[:index].count(role)}" if roles.count(role) > 1 else role)

@@ -9,7 +9,9 @@ from twillgpu.schedule.polish import Draft, polish
 from twillgpu.schedule.record import Schedule
 
 
-def finish(problem: Problem, answer: Answer, *, slots: int, slot_cycles: int, lower: int, stages: int) -> Schedule | None:
+def finish(
+    problem: Problem, answer: Answer, *, slots: int, slot_cycles: int, lower: int, stages: int
+) -> Schedule | None:
     """Return the schedule of smallest interval in the order of ``answer``, ``None`` where registers or places fail.
 
     First the order on units alone is kept; where the values then live together do not fit, the order of

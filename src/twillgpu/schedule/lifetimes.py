@@ -113,7 +113,9 @@ def _copies(
                 weight=value.registers_per_thread,
                 begins=tuple(Moment(op=edge.head, turns=edge.distance) for edge in here),
                 ends=tuple(
-                    Moment(op=edge.head, cycles=max(edge.read_cycles, ops[edge.head].issue_cycles), turns=edge.distance)
+                    Moment(
+                        op=edge.head, cycles=max(edge.read_cycles, ops[edge.head].issue_cycles), turns=edge.distance
+                    )
                     for edge in here
                 ),
             )

@@ -60,7 +60,7 @@ class Clauses:
         self.model.add(weighted(kept) <= limit)
 
 
-def weighted(terms: list[tuple[int, Literal]]) -> cp_model.LinearExprT:
+def weighted(terms: list[tuple[int, Literal]]) -> cp_model.LinearExpr:
     """Return the sum of the weights of the literals that hold."""
     constant = sum(weight for weight, literal in terms if literal is True)
     kept = [(weight, literal) for weight, literal in terms if not isinstance(literal, bool)]

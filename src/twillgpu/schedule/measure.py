@@ -20,7 +20,10 @@ def _mixed(problem: Problem, schedule: Schedule, groups: Groups) -> int:
     apart = problem.groups.max > 1 and problem.rules.variable_latency != "free"
     designated = apart and any(op.variable_latency for op in problem.ops)
     strangers = sum(1 for op in problem.ops if designated and groups[op.name] == 0 and not op.variable_latency)
-    needs = {group: max((op.warps for op in problem.ops if groups[op.name] == group), default=0) for group in range(len(schedule.groups))}
+    needs = {
+        group: max((op.warps for op in problem.ops if groups[op.name] == group), default=0)
+        for group in range(len(schedule.groups))
+    }
     return strangers + sum(1 for op in problem.ops if needs[groups[op.name]] > op.warps)
 
 
@@ -34,9 +37,7 @@ def _crossings(problem: Problem, groups: Groups) -> dict[tuple[str, int], list[P
 
 
 def _handoff(problem: Problem, _: Schedule, groups: Groups) -> int:
-    return sum(
-        max(edge.handoff_cycles for edge in edges) for edges in _crossings(problem, groups).values()
-    )
+    return sum(max(edge.handoff_cycles for edge in edges) for edges in _crossings(problem, groups).values())
 
 
 def _barriers(problem: Problem, _: Schedule, groups: Groups) -> int:
@@ -61,8 +62,10 @@ MEASURES: dict[str, Callable[[Problem, Schedule, Groups], int]] = {
     "warps": lambda _, schedule, __: sum(group.warps for group in schedule.groups),
     "groups": lambda _, schedule, __: len(schedule.groups),
     "stages": lambda problem, schedule, _: stage_count(problem, schedule),
-    "registers": lambda _, schedule, __: sum(group.registers_per_thread * group.warps * 32 for group in schedule.groups),
+    "registers": lambda _, schedule, __: sum(
+        group.registers_per_thread * group.warps * 32 for group in schedule.groups
+    ),
     "length": lambda problem, schedule, _: length_cycles(problem, schedule),
 }
-"""``mixed``: ops in a group not of their kind; ``handoff``: cycles of hand-off per iteration; ``barriers``: (op, receiving
-group) pairs; ``registers``: registers of the whole block; ``length``: L in cycles."""
+"""``mixed``: ops in a group not of their kind; ``handoff``: cycles of hand-off per iteration; ``barriers``: (op,
+receiving group) pairs; ``registers``: registers of the whole block; ``length``: L in cycles."""

@@ -75,7 +75,7 @@ def build(question: Question, objective: tuple[str, ...]) -> Core | None:
     return core
 
 
-def answer(question: Question, objective: tuple[str, ...], effort: Effort, hint: Answer | None = None) -> Answer:
+def answer(question: Question, objective: tuple[str, ...], effort: Effort) -> Answer:
     """Solve ``question``, minimising ``objective`` (empty: any schedule will do)."""
     core = build(question, objective)
     if core is None:

@@ -27,9 +27,14 @@ def mixed(core: Core) -> Terms:
 
 def handoff(core: Core) -> Terms:
     """Hand-off cost of every value (and order) that a group receives from another, once per receiving group."""
-    costs = {op.name: max((edge.handoff_cycles for edge in core.outgoing[op.name]), default=0) for op in core.problem.ops}
+    costs = {
+        op.name: max((edge.handoff_cycles for edge in core.outgoing[op.name]), default=0) for op in core.problem.ops
+    }
     return [
-        (cost, core.received(name, group)) for name, cost in costs.items() if cost for group in range(core.group_count)
+        (cost, core.received(name, group))
+        for name, cost in costs.items()
+        if cost
+        for group in range(core.group_count)
     ]
 
 

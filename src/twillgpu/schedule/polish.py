@@ -34,7 +34,8 @@ class _Before:
 
 def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep_lifetimes: bool) -> Draft | None:
     """Return the schedule of smallest interval (>= ``lower``) in the order of ``draft``, then of shortest
-    lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles."""
+    lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles.
+    """
     orders = list(_orders(problem, draft, keep_lifetimes=keep_lifetimes))
     first = _Program(problem, draft, orders, lower=lower, upper=draft.ii_cycles, stages=stages)
     first.model.minimize(first.interval)
@@ -87,7 +88,7 @@ class _Program:
             for moment in life.ends:
                 self.model.add(end >= self._at(moment))
             terms.append(weight * (end - begin))
-        terms += [start for start in self.starts.values()]
+        terms += list(self.starts.values())
         self.model.minimize(sum(terms))
 
     def solve(self) -> Draft | None:
@@ -133,16 +134,15 @@ def _unit_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
         if sum(use.amount * -(-use.cycles // draft.ii_cycles) for _, use in runs) <= unit.capacity:
             continue
         spans = [
-            (Moment(op=name, cycles=use.offset), Moment(op=name, cycles=use.offset + use.cycles)) for name, use in runs
+            (Moment(op=name, cycles=use.offset), Moment(op=name, cycles=use.offset + use.cycles))
+            for name, use in runs
         ]
         for index, one in enumerate(spans):
             for other in spans[index:]:
                 yield from _keep_apart(draft, one, other)
 
 
-def _keep_apart(
-    draft: Draft, one: tuple[Moment, Moment], other: tuple[Moment, Moment]
-) -> Iterator[_Before]:
+def _keep_apart(draft: Draft, one: tuple[Moment, Moment], other: tuple[Moment, Moment]) -> Iterator[_Before]:
     """Keep the nearest instances of ``other`` before and after ``one`` that do not meet it apart from it."""
     interval = draft.ii_cycles
     begin, end = (moment.at(draft.starts, interval) for moment in one)

@@ -49,8 +49,8 @@ def default_stages(problem: Problem, lower: int) -> int:
 def serial_interval(problem: Problem) -> int:
     """Return an interval beyond which nothing new becomes possible.
 
-    At a larger one, some slot of the period is covered by no use, issue, latency, hand-off or read time: leaving it out
-    keeps every rule, so a schedule at I is one at I - 1. So if there is any schedule, there is one up to here.
+    At a larger one, some slot of the period is covered by no use, issue, latency, hand-off or read time: leaving
+    it out keeps every rule, so a schedule at I is one at I - 1. So if there is any, there is one up to here.
     """
     total = 0
     for op in problem.ops:

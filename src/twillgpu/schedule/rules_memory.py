@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ortools.sat.python import cp_model
+
 from twillgpu.costs.record import PricedEdge
 from twillgpu.machine.record import Memory
 from twillgpu.schedule.core import Core
-from twillgpu.schedule.literals import Literal, negate
+from twillgpu.schedule.literals import Literal, negate, weighted
 from twillgpu.schedule.storage import Storage, storages
 
 
@@ -136,26 +138,28 @@ def _place(core: Core, tenants: list[Tenant], lives: list[list[list[Literal]]], 
     model = core.clauses.model
     sizes = [_ring(core, tenant, slots, room) for tenant, slots in zip(tenants, lives, strict=True)]
     places = [model.new_int_var(0, max(0, room - tenant.units), f"{tenant.name} place") for tenant in tenants]
+    occupied = [_occupied(core, tenant, slots) for tenant, slots in zip(tenants, lives, strict=True)]
     for place, size in zip(places, sizes, strict=True):
         model.add(place + size <= room)
     for right in range(len(tenants)):
         for left in range(right):
-            apart = [core.clauses.fresh("before"), core.clauses.fresh("after")]
-            model.add(places[left] + sizes[left] <= places[right]).only_enforce_if(apart[0])
-            model.add(places[right] + sizes[right] <= places[left]).only_enforce_if(apart[1])
-            together = core.clauses.fresh("live together")
-            core.clauses.add(negate(together), *apart)
-            for slot in range(core.interval):
-                for mine in lives[left][slot]:
-                    for other in lives[right][slot]:
-                        core.clauses.imply([mine, other], together)
+            before, after = core.clauses.fresh("before"), core.clauses.fresh("after")
+            model.add(places[left] + sizes[left] <= places[right]).only_enforce_if(before)
+            model.add(places[right] + sizes[right] <= places[left]).only_enforce_if(after)
+            for mine, other in zip(occupied[left], occupied[right], strict=True):
+                core.clauses.add(negate(mine), negate(other), before, after)
 
 
-def _ring(core: Core, tenant: Tenant, slots: list[list[Literal]], room: int):  # noqa: ANN202
-    """Return copies x units as a variable: at least the instances live at once."""
+def _occupied(core: Core, tenant: Tenant, slots: list[list[Literal]]) -> list[Literal]:
+    """Return, per slot, the literal "some instance is live"."""
+    return [core.any_of(f"{tenant.name} in {slot}", live) for slot, live in enumerate(slots)]
+
+
+def _ring(core: Core, tenant: Tenant, slots: list[list[Literal]], room: int) -> cp_model.LinearExpr:
+    """Return copies x units: at least the instances live at once."""
     most = max(1, room // tenant.units)
     copies = core.clauses.model.new_int_var(1, most, f"{tenant.name} copies")
     for live in slots:
         if len(live) > 1:
-            core.clauses.model.add(copies >= sum(live))
+            core.clauses.model.add(copies >= weighted([(1, literal) for literal in live]))
     return copies * tenant.units

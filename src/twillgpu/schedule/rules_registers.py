@@ -36,7 +36,10 @@ def _quota(core: Core, limits: Registers, group: int) -> Order:
 
 def _group_limit(core: Core, limits: Registers, values: list[Storage], quota: Order, group: int) -> None:
     constant: list[tuple[int, Literal]] = [
-        (resident.registers_per_thread, core.any_of(resident.name, [core.groups[user][group] for user in resident.users]))
+        (
+            resident.registers_per_thread,
+            core.any_of(resident.name, [core.groups[user][group] for user in resident.users]),
+        )
         for resident in core.problem.residents
     ]
     slots: Terms = [[] for _ in range(core.interval)]
@@ -83,7 +86,9 @@ def _live(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Literal
 
 def _copies(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Literal]]:
     """Yield the same for copies of a pinned storage, in groups of consumers that are no members."""
-    readers = {name: [edge for edge in core.consumers(name) if edge.head not in value.members] for name in value.members}
+    readers = {
+        name: [edge for edge in core.consumers(name) if edge.head not in value.members] for name in value.members
+    }
     if core.group_count == 1 or not any(readers.values()):
         return
     first = min(core.starts[name].first for name in value.members)
@@ -97,7 +102,9 @@ def _copies(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Liter
 
 def _latest_end(core: Core, op: PricedOp) -> int:
     ends = [
-        core.starts[edge.head].last + edge.distance * core.interval + max(edge.read_cycles, core.ops[edge.head].issue_cycles)
+        core.starts[edge.head].last
+        + edge.distance * core.interval
+        + max(edge.read_cycles, core.ops[edge.head].issue_cycles)
         for edge in core.consumers(op.name)
     ]
     return max([core.starts[op.name].last + op.latency_cycles + op.handoff_cycles, *ends])
@@ -105,7 +112,11 @@ def _latest_end(core: Core, op: PricedOp) -> int:
 
 def _home(core: Core, member: str, ender: PricedOp, group: int, time: int, live: Literal) -> None:
     """In its own group: from ``member``'s start to the last use of ``ender``'s value there, or its way out."""
-    here = [negate(core.groups[member][group]), negate(core.groups[ender.name][group]), core.starts[member].ge(time + 1)]
+    here = [
+        negate(core.groups[member][group]),
+        negate(core.groups[ender.name][group]),
+        core.starts[member].ge(time + 1),
+    ]
     start = core.starts[ender.name]
     consumers = core.consumers(ender.name)
     if all(edge.latency_cycles < ender.latency_cycles for edge in consumers):
@@ -156,7 +167,9 @@ def _register_file(core: Core, limits: Registers, quotas: list[Order]) -> None:
 
 def _share(core: Core, limits: Registers, quota: Order, group: int, total: int) -> cp_model.IntVar:
     """Return warps x quota of one group as a variable."""
-    amount = limits.quota_min + limits.quota_step * weighted([(1, quota.ge(step)) for step in range(1, quota.last + 1)])
+    amount = limits.quota_min + limits.quota_step * weighted(
+        [(1, quota.ge(step)) for step in range(1, quota.last + 1)]
+    )
     share = core.clauses.model.new_int_var(0, total, f"share {group}")
     for width in core.problem.groups.warps:
         wide = core.at_least_as_wide(group, width)

@@ -22,7 +22,7 @@ def consistency(core: Core) -> None:
 
 
 def completion(core: Core) -> None:
-    """base <= M(v), M(v) < base + S I and M(v) + latency(v) <= base + S I."""
+    """Base <= M(v), M(v) < base + S I and M(v) + latency(v) <= base + S I."""
     length = core.question.stages * core.interval
     for op in core.problem.ops:
         start = core.starts[op.name]

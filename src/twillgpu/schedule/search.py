@@ -61,7 +61,9 @@ class _Search:
     def run(self) -> SearchResult:
         """Run the search to its end or its limits."""
         if self.lower > 1:
-            self.refuted = [Refuted(first_cycles=1, last_cycles=self.lower - 1, reason=self.bound_reason, families=())]
+            self.refuted = [
+                Refuted(first_cycles=1, last_cycles=self.lower - 1, reason=self.bound_reason, families=())
+            ]
         if self.bounds.impossible:
             return self._result("infeasible", "; ".join(self.bounds.impossible))
         coarse = self.slot
