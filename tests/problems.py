@@ -188,7 +188,7 @@ def _nodes(draw: st.DrawFn, name: str, *, free: bool) -> Node:
         latency=draw(st.integers(min_value=max(end, 1), max_value=max(end, 1) + 2)),
         issue=draw(st.sampled_from((end, end, min(end, 1), 0))),
         warps=1 if free else draw(st.sampled_from((1, 1, 4))),
-        variable=draw(st.sampled_from((False, False, False, True))),
+        variable=draw(st.sampled_from((False, False, True))),
         value=draw(_values()),
         handoff=draw(st.integers(min_value=0, max_value=2)),
         staging=draw(st.sampled_from((0, ALIGNMENT))),
@@ -208,7 +208,7 @@ def _uses(draw: st.DrawFn) -> Use:
 
 @st.composite
 def _values(draw: st.DrawFn) -> PricedValue | None:
-    kind = draw(st.sampled_from(("none", "registers", "registers", "smem", "tmem")))
+    kind = draw(st.sampled_from(("none", "registers", "registers", "smem", "smem", "tmem")))
     if kind == "none":
         return None
     if kind == "registers":
@@ -308,10 +308,10 @@ def _circular(deps: list[Dep]) -> bool:
 
 
 def _memories() -> st.SearchStrategy[tuple[Memory, ...]]:
-    sizes = st.sampled_from((4 * ALIGNMENT, 6 * ALIGNMENT))
+    sizes = st.sampled_from((2 * ALIGNMENT, 3 * ALIGNMENT, 6 * ALIGNMENT))
     smem = sizes.map(lambda size: Memory(name="smem", capacity_bytes=size, alignment_bytes=ALIGNMENT))
     tmem = sizes.map(lambda size: Memory(name="tmem", capacity_bytes=size, alignment_bytes=ALIGNMENT))
-    return st.one_of(st.just(()), st.tuples(smem), st.tuples(tmem), st.tuples(smem, tmem))
+    return st.one_of(st.tuples(smem, tmem), st.tuples(smem), st.tuples(tmem), st.just(()))
 
 
 def _registers() -> st.SearchStrategy[Registers | None]:
@@ -348,7 +348,7 @@ def _residents(draw: st.DrawFn, names: list[str]) -> tuple[Resident, ...]:
 @st.composite
 def _legality(draw: st.DrawFn, names: list[str]) -> tuple[LegalPair, ...]:
     pair = draw(st.lists(st.sampled_from(names), min_size=2, max_size=2, unique=True)) if len(names) > 1 else []
-    relation = draw(st.sampled_from(("none", "none", "together", "apart")))
+    relation = draw(st.sampled_from(("apart", "together", "none")))
     if not pair or relation == "none":
         return ()
     return (
