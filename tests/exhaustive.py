@@ -80,7 +80,7 @@ def _teams(problem: Problem, teams: Teams) -> Iterator[Teams]:
 def _groups_for(problem: Problem, op: PricedOp, teams: Teams) -> range:
     """Return the groups worth trying: those in use and one new one; group 0 alone has a meaning of its own."""
     option, limit = problem.rules.variable_latency, problem.groups.max
-    marked = option != "free" and (limit > 1 or option == "iff") and any(o.variable_latency for o in problem.ops)
+    marked = option != "free" and limit > 1 and any(o.variable_latency for o in problem.ops)
     if marked and op.variable_latency:
         return range(1)
     first = 1 if marked and option == "iff" else 0

@@ -184,11 +184,9 @@ def _variable(run: Execution) -> bool:
     variable = {op.name for op in run.ops.values() if op.variable_latency}
     in_first = {name for name, group in run.group.items() if group == 0}
     option = run.problem.rules.variable_latency
-    if option == "free" or not variable:
+    if option == "free" or not variable or run.problem.groups.max == 1:
         return False
-    if option == "iff":
-        return in_first != variable
-    return run.problem.groups.max > 1 and not variable <= in_first
+    return in_first != variable if option == "iff" else not variable <= in_first
 
 
 def _issue(run: Execution) -> bool:
@@ -268,17 +266,16 @@ def _largest(members: list[PricedOp]) -> int:
 def _spells(run: Execution, members: list[PricedOp]) -> Iterator[tuple[int, int, int, int]]:
     """Yield (group, start, end, registers) of iteration 0, for a value or class and for its copies."""
     names = {op.name for op in members}
-    if not run.pinned(members):
-        start = min(run.start[op.name] for op in members)
+    for group in {run.group[name] for name in names} if not run.pinned(members) else ():
+        here = [op for op in members if run.group[op.name] == group]
         near = [
             run.read_at(edge) + edge.read_cycles
-            for op in members
+            for op in here
             for edge in run.readers[op.name]
             if not run.crosses(edge)
         ]
-        end = max([*near, *(run.written_out(op) for op in members)])
-        for group in {run.group[name] for name in names}:
-            yield group, start, end, _largest(members)
+        start = min(run.start[op.name] for op in here)
+        yield group, start, max([*near, *(run.written_out(op) for op in here)]), _largest(members)
     for op in members:
         far: dict[int, list[PricedEdge]] = defaultdict(list)
         for edge in run.readers[op.name]:

@@ -115,6 +115,20 @@ def test_an_in_place_accumulator_is_counted_once_and_always() -> None:
     assert messages(case, schedule) == []
 
 
+def test_members_in_two_groups_occupy_each_for_their_own_time() -> None:
+    nodes = [
+        Node(name="a", latency=2, value=in_registers(8, alias="s"), handoff=1),
+        Node(name="b", latency=2, value=in_registers(16, alias="s")),
+        Node(name="c"),
+    ]
+    case = problem(nodes, [Dep(tail="a", head="b"), Dep(tail="b", head="c")], groups=TWO)
+    # a lives 0 to 3 in its group; b from 3 to 9 in the other, in place of the copy that it receives.
+    schedule = plan(4, ("a", 0, 0), ("b", 3, 1), ("c", 9, 1))
+    assert live(case, schedule, 0) == 16
+    assert live(case, schedule, 1) == 32
+    assert messages(case, schedule) == []
+
+
 def test_a_class_that_nothing_carries_lives_from_its_first_start_to_its_last_read() -> None:
     nodes = [
         Node(name="a", latency=2, value=in_registers(8, alias="s")),

@@ -270,6 +270,8 @@ def test_variable_latency_ops_sit_in_group_0_if_there_is_more_than_one() -> None
     assert isinstance(check(case, together), Verified)
     iff = replace(case, rules=RuleOptions(variable_latency="iff"))
     assert [violation.subjects for violation in broken(iff, together)] == [("b",)]
+    alone = replace(iff, groups=Groups(max=1, warps=(1, 4), max_warps=8))
+    assert isinstance(check(alone, together), Verified)
 
 
 def test_iff_asks_nothing_where_no_op_has_a_variable_latency() -> None:

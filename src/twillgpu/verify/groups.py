@@ -26,13 +26,13 @@ def warp_uniqueness(problem: Problem, schedule: Schedule) -> Iterable[Violation]
 
 
 def variable_latency(problem: Problem, schedule: Schedule) -> Iterable[Violation]:
-    """Check where variable-latency ops sit, by the problem's option: ``designated``: in group 0, if more than
-    one group is allowed; ``iff``: they and no other op in group 0, if there are any; ``free``: anywhere.
+    """Check where variable-latency ops sit if more than one group is allowed, by the problem's option:
+    ``designated``: in group 0; ``iff``: they and no other op in group 0, if there are any; ``free``: anywhere.
     """
     option = problem.rules.variable_latency
     lines = sheet(problem, schedule)
     variable = {op.name for op in problem.ops if op.variable_latency}
-    if option == "free" or not variable or (option == "designated" and problem.groups.max == 1):
+    if option == "free" or not variable or problem.groups.max == 1:
         return
     for name, group in lines.group.items():
         if name in variable and group != 0:

@@ -121,23 +121,23 @@ def _always(sheet: Sheet, name: str, amount: int) -> Span:
 
 
 def _in_group(sheet: Sheet, storage: Storage, group: int) -> Iterator[Span]:
-    if any(sheet.group[name] == group for name in storage.names):
-        yield _own(sheet, storage)
+    here = tuple(member.op for member in storage.members if sheet.group[member.op.name] == group)
+    if here:
+        yield _own(sheet, storage, here)
     for member in storage.members:
         if sheet.group[member.op.name] != group:
             yield from _copy(sheet, storage, member, group)
 
 
-def _own(sheet: Sheet, storage: Storage) -> Span:
-    """Return the span of a register storage in a group that holds one of its members."""
+def _own(sheet: Sheet, storage: Storage, here: tuple[PricedOp, ...]) -> Span:
+    """Return the span of a register storage in the group that holds the members ``here``."""
     amount = max(member.value.registers_per_thread for member in storage.members)
     if storage.pinned:
         return _always(sheet, storage.name, amount)
-    start = min(sheet.start[name] for name in storage.names)
     return Span(
         subject=storage.name,
-        start=start,
-        end=max(_register_end(sheet, member.op) for member in storage.members),
+        start=min(sheet.start[op.name] for op in here),
+        end=max(_register_end(sheet, op) for op in here),
         amount=amount,
     )
 
