@@ -243,6 +243,20 @@ def test_deep_rings_share_bytes_copy_by_copy(start: int, ok: bool) -> None:
     assert (not messages(SHARED, plan(4, ("a", 0, 0), ("b", start, 0), buffers=rings))) is ok
 
 
+def test_a_ring_deeper_than_its_floor_may_fit_where_the_floor_does_not() -> None:
+    # a of iteration i lives from 4 i to 4 i + 6 in copy i mod 2: copy 0 is free from 6 to 8, copy 1 from 10 to 12, and
+    # so on. b of iteration i starts at 6 + 4 i, and finds free whichever of two copies it has; a single one meets a.
+    case = problem(
+        [Node(name="a", latency=6, value=in_memory(4)), Node(name="b", latency=1, value=in_memory(4))],
+        memories=(Memory(name="smem", capacity_bytes=8, alignment_bytes=4),),
+    )
+    for offset in (0, 4):
+        floor = (ring("a", depth=2), ring("b", depth=1, offset=offset))
+        assert [rule for rule, _ in messages(case, plan(4, ("a", 0, 0), ("b", 6, 0), buffers=floor))] != []
+    deeper = (ring("a", depth=2), ring("b", depth=2, floor=1))
+    assert messages(case, plan(4, ("a", 0, 0), ("b", 6, 0), buffers=deeper)) == []
+
+
 def test_rings_whose_common_period_is_too_long_to_expand_are_refused() -> None:
     case = replace(SHARED, memories=())
     rings = (ring("a", depth=997, floor=1), ring("b", depth=991, floor=1))
