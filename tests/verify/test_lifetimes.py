@@ -161,8 +161,8 @@ def test_a_member_may_not_be_overwritten_while_another_op_reads_it(start: int, o
         rule, message = found[0]
         assert rule == "dependence"
         assert message == (
-            "p of iteration 0 starts at cycle 3 to overwrite sp; s of iteration 0 starts at cycle 0 wrote it for row "
-            "of iteration 0, which needs it until 4: the graph lacks an edge, or the schedule breaks one"
+            "p of iteration 0 starts at cycle 3 to overwrite sp; s of iteration 0 starts at cycle 0 to write what "
+            "row of iteration 0 needs until 4: the graph lacks an edge, or the schedule breaks one"
         )
 
 
@@ -244,8 +244,8 @@ def test_deep_rings_share_bytes_copy_by_copy(start: int, ok: bool) -> None:
 
 
 def test_a_ring_deeper_than_its_floor_may_fit_where_the_floor_does_not() -> None:
-    # a of iteration i lives from 4 i to 4 i + 6 in copy i mod 2: copy 0 is free from 6 to 8, copy 1 from 10 to 12, and
-    # so on. b of iteration i starts at 6 + 4 i, and finds free whichever of two copies it has; a single one meets a.
+    # a of iteration i lives from 4 i to 4 i + 6 in copy i mod 2: copy 0 is free from 6 to 8, copy 1 from 10 to 12,
+    # and so on. b of iteration i starts at 6 + 4 i and finds free whichever of two copies it has; one copy meets a.
     case = problem(
         [Node(name="a", latency=6, value=in_memory(4)), Node(name="b", latency=1, value=in_memory(4))],
         memories=(Memory(name="smem", capacity_bytes=8, alignment_bytes=4),),

@@ -149,7 +149,7 @@ CASES = [
     ("memory_capacity", PROBLEM, change_buffer("load", name="lode"), "the buffer lode holds no value of the graph"),
     ("memory_capacity", PROBLEM, change_buffer("load", space="tmem"), "load is in tmem, its value in smem"),
     ("memory_capacity", PROBLEM, change_buffer("load", bytes=0), "has 0 bytes, its value needs 16"),
-    ("memory_capacity", PROBLEM, change_buffer("load", depth=0), "load has 0 copies, 1 are needed"),
+    ("memory_capacity", PROBLEM, change_buffer("load", depth=0), "load has 0 copies and needs 1"),
     ("memory_capacity", PROBLEM, change_buffer("load", depth_floor=2, depth=2, offset_bytes=32), "given as 2; inst"),
     ("memory_capacity", PROBLEM, change_buffer("load", offset_bytes=0), "of which the first 16 are taken outside"),
     ("memory_capacity", PROBLEM, change_buffer("load", offset_bytes=64), "bytes 64 to 80 of smem, which has 64"),
@@ -184,7 +184,10 @@ def test_completion() -> None:
     found = broken(PROBLEM, SCHEDULE, max_stages=1)
     assert {violation.rule for violation in found} == {"completion"}
     assert {violation.subjects for violation in found} == {("exp",), ("sum",)}
-    assert "sum of iteration 0 starts at cycle 12 and ends at 14; 1 stages of 8 cycles end at 8" in found[1].message
+    assert (
+        "sum of iteration 0 starts at cycle 12 and ends at 14; the stages claimed end at 1 x 8 = 8"
+        in found[1].message
+    )
 
 
 def test_completion_counts_the_stage_of_an_op_without_latency() -> None:

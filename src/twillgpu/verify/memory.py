@@ -99,7 +99,7 @@ def _depth(ring: _Ring, interval: int) -> Iterator[Violation]:
     if buffer.depth_floor != live:
         yield _broken([buffer.name], f"the depth floor of {buffer.name} is given as {buffer.depth_floor}; {lives}")
     if buffer.depth < max(live, 1):
-        yield _broken([buffer.name], f"{buffer.name} has {buffer.depth} copies, {max(live, 1)} are needed; {lives}")
+        yield _broken([buffer.name], f"{buffer.name} has {buffer.depth} copies and needs {max(live, 1)}; {lives}")
     if ring.tenant.pinned and buffer.depth > 1:
         yield _broken(
             [buffer.name], f"{buffer.name} is updated in place: {buffer.depth} copies are given, 1 is right"

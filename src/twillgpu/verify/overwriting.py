@@ -84,9 +84,10 @@ def _is_before(sheet: Sheet, read: _Read, writer: str, iteration: int) -> bool:
 def _clash(sheet: Sheet, storage: Storage, read: _Read, writer: str, iteration: int) -> Violation:
     # Iteration numbers are moved up so that the earliest of the three is iteration 0.
     shift = max(0, -iteration)
+    until = read.end + shift * sheet.interval
     message = (
-        f"{sheet.say(writer, iteration + shift)} to overwrite {storage.name}; {sheet.say(read.tail, shift)} wrote it "
-        f"for {read.head} of iteration {read.distance + shift}, which needs it until "
-        f"{read.end + shift * sheet.interval}: the graph lacks an edge, or the schedule breaks one"
+        f"{sheet.say(writer, iteration + shift)} to overwrite {storage.name}; {sheet.say(read.tail, shift)} to write "
+        f"what {read.head} of iteration {read.distance + shift} needs until {until}: the graph lacks an edge, or the "
+        "schedule breaks one"
     )
     return Violation(rule="dependence", subjects=(read.tail, read.head, writer), message=message)

@@ -56,8 +56,8 @@ def completion(problem: Problem, schedule: Schedule, *, max_stages: int | None =
         start, end = lines.start[op.name], lines.start[op.name] + op.latency_cycles
         if start >= limit or end > limit:
             message = (
-                f"{lines.say(op.name, 0)} and ends at {end}; {max_stages} stages of {lines.interval} cycles "
-                f"end at {limit}"
+                f"{lines.say(op.name, 0)} and ends at {end}; the stages claimed end at "
+                f"{max_stages} x {lines.interval} = {limit}"
             )
             yield Violation(rule="completion", subjects=(op.name,), message=message)
 
