@@ -4,23 +4,47 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import Problem, Scale
 from twillgpu.costs.scale import scaled
 from twillgpu.schedule.core import Question
+from twillgpu.schedule.descent import descend
 from twillgpu.schedule.finish import finish
 from twillgpu.schedule.model import Answer, Effort, answer
+from twillgpu.schedule.partition import canonical
 from twillgpu.schedule.reasons import families
 from twillgpu.schedule.record import Attempt, Schedule, SearchOptions
 
 SMALL_REGISTERS = 2
 """Values of at most so many registers per thread (row statistics) are at first counted once per group."""
 
+# Deterministic work units of the solver (about a second each on an idle core).
+FIRST_WORK = 2.5
+"""For the best schedule at one interval."""
+ANY_WORK = 2.0
+"""For any schedule at one interval."""
+RETRY_WORK = 4.5
+"""For the same with another seed: solving times spread widely."""
+TRY_WORK = 1.0
+"""For one partition near a known one."""
+IMPROVE_WORK = 6.0
+"""For all of them."""
+REFUTE_WORK = 8.0
+"""For the refutation of one interval."""
 EXPLAIN_WORK = 0.5
-"""Deterministic work units for each rule left out to explain a refutation."""
+"""For each rule left out to explain a refutation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A schedule or ``None``; whether its secondary objective is proved; whether ``None`` is a definite no."""
+
+    schedule: Schedule | None
+    proved: bool
+    known: bool
 
 
 class Asker:
@@ -46,26 +70,53 @@ class Asker:
         """Return whether the work or the time of this search is used up."""
         return self._work >= self.options.work_limit or self._seconds_left() <= 0
 
-    def find(self, count: int, slot: int, lower: int) -> tuple[Schedule | None, bool]:
-        """Return a schedule at ``count`` slots or less, and whether its secondary objective is proved.
+    def find(self, count: int, slot: int, lower: int) -> Found:
+        """Look for a schedule at ``count`` slots or less.
 
         Pure groups first (no op beside ops of another kind): where such a schedule exists, the best one is among
         them, since mixing is what the objective avoids before all else. Then any groups.
         """
         if bounds(scaled(self.problem, Scale(slot_cycles=slot, rounding="up"))).binding.cycles > count:
-            return None, False
-        mixing = self.problem.groups.max > 1 and self.options.objective[:1] == ("mixed",)
-        for pure in (True, False) if mixing else (False,):
-            question = self._question(count, slot, "up", pure=pure)
-            found = self._find(question, slot, lower)
-            if found[0] is not None:
-                return found
-        return None, False
+            return Found(schedule=None, proved=False, known=True)
+        mixing = self._mixing()
+        found = self._find(self._question(count, slot, "up", pure=mixing), slot, lower)
+        if mixing and found.schedule is None and found.known:
+            found = self._find(self._question(count, slot, "up"), slot, lower)
+        return found
+
+    def find_any(self, count: int, slot: int, lower: int, turn: int) -> Schedule | None:
+        """Look once more for any schedule at ``count`` slots, with another seed for every ``turn``."""
+        question = self._question(count, slot, "up", pure=self._mixing())
+        reply = self._ask("find any", question, (), slot, RETRY_WORK, turn)
+        return self._finish(reply, question, slot, lower) if reply.starts else None
+
+    def improve(self, schedule: Schedule, count: int, slot: int) -> Schedule:
+        """Return a schedule at ``count`` slots of a better partition near that of ``schedule``, or itself."""
+        best = schedule
+        limit = self._work + IMPROVE_WORK
+        order = tuple(name for name in self.options.objective if name == "stages")
+
+        def feasible(groups: dict[str, int]) -> bool:
+            nonlocal best
+            question = replace(self._question(count, slot, "up"), groups=tuple(groups.items()))
+            reply = self._ask("improve", question, order, slot, TRY_WORK)
+            found = self._finish(reply, question, slot, schedule.ii_cycles) if reply.starts else None
+            if found is None or found.ii_cycles > schedule.ii_cycles:
+                return False
+            best = found
+            return True
+
+        def spent() -> bool:
+            return self._work >= limit or self.spent()
+
+        groups = canonical(self.problem, {op.name: op.group for op in schedule.ops})
+        descend(self.problem, groups, self.options.objective, feasible, spent)
+        return best
 
     def refuted(self, count: int, slot: int) -> bool:
         """Return whether no interval of more than ``count - 1`` and at most ``count`` slots has a schedule."""
         if (count, slot) not in self._refuted:
-            self._ask("refute", self._question(count, slot, "down"), (), slot)
+            self._ask("refute", self._question(count, slot, "down"), (), slot, REFUTE_WORK)
         return self._refuted[count, slot]
 
     def families(self, count: int, slot: int) -> tuple[str, ...]:
@@ -87,31 +138,44 @@ class Asker:
             small_registers=0 if exact else SMALL_REGISTERS,
         )
 
-    def _find(self, question: Question, slot: int, lower: int) -> tuple[Schedule | None, bool]:
+    def _find(self, question: Question, slot: int, lower: int) -> Found:
         """Solve and finish; where registers or places fail in cycles, once more with all of them in the model."""
+        known = True
         for asked in (question, replace(question, placement=True, small_registers=0)):
-            reply = self._ask("find", asked, self.options.objective, slot)
-            if not reply.starts:
-                return None, False
-            schedule = finish(
-                self.problem, reply, slots=asked.interval, slot_cycles=slot, lower=lower, stages=self.stages
-            )
-            if schedule is not None:
-                return schedule, reply.outcome == "optimal"
-        return None, False
+            reply, proved = self._solve(asked, slot)
+            known = known and reply.outcome != "unknown"
+            schedule = self._finish(reply, asked, slot, lower) if reply.starts else None
+            if schedule is not None or reply.outcome == "unknown":
+                return Found(schedule=schedule, proved=proved, known=known)
+        return Found(schedule=None, proved=False, known=known)
 
-    def _ask(self, purpose: str, question: Question, objective: tuple[str, ...], slot: int) -> Answer:
-        reply = answer(question, objective, self._effort(self.options.work_limit))
+    def _finish(self, reply: Answer, question: Question, slot: int, lower: int) -> Schedule | None:
+        return finish(self.problem, reply, slots=question.interval, slot_cycles=slot, lower=lower, stages=self.stages)
+
+    def _solve(self, question: Question, slot: int) -> tuple[Answer, bool]:
+        """Return the best schedule and that it is proved; any schedule where that takes too long."""
+        reply = self._ask("find", question, self.options.objective, slot, FIRST_WORK)
+        if reply.outcome == "unknown" and not self.spent():
+            return self._ask("find any", question, (), slot, ANY_WORK), False
+        return reply, reply.outcome == "optimal"
+
+    def _mixing(self) -> bool:
+        return self.problem.groups.max > 1 and self.options.objective[:1] == ("mixed",)
+
+    def _ask(
+        self, purpose: str, question: Question, objective: tuple[str, ...], slot: int, work: float, turn: int = 0
+    ) -> Answer:
+        reply = answer(question, objective, self._effort(work, turn))
         self._work += reply.work
-        general = not question.pure and not question.placement and question.rounding != "up"
+        general = not (question.pure or question.placement or question.groups) and question.rounding != "up"
         if general:
             self._refuted[question.interval, slot] = reply.outcome == "infeasible"
         self._record(purpose, question.interval, slot, reply.outcome, reply.seconds)
         return reply
 
-    def _effort(self, work: float) -> Effort:
+    def _effort(self, work: float, turn: int = 0) -> Effort:
         left = max(0.1, self.options.work_limit - self._work)
-        return Effort(work=min(work, left), seconds=max(0.1, self._seconds_left()), seed=self.options.seed)
+        return Effort(work=min(work, left), seconds=max(0.1, self._seconds_left()), seed=self.options.seed + turn)
 
     def _seconds_left(self) -> float:
         return self.options.time_limit_seconds - (time.monotonic() - self._started)

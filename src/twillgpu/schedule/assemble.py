@@ -8,14 +8,15 @@ from twillgpu.costs.record import PricedOp, Problem
 from twillgpu.machine.record import Memory, Registers
 from twillgpu.schedule.allocate import Ring, place
 from twillgpu.schedule.lifetimes import Lifetime, buffer_lifetimes, instances, peak, register_lifetimes
+from twillgpu.schedule.partition import widths
 from twillgpu.schedule.polish import Draft
 from twillgpu.schedule.record import Buffer, Group, Schedule, ScheduledOp
 
 
 def assemble(problem: Problem, draft: Draft) -> Schedule | None:
     """Return the schedule, or ``None`` where registers or a memory do not suffice."""
-    widths = _widths(problem, draft.groups)
-    quotas = _quotas(problem, draft, widths)
+    warps = widths(problem, draft.groups)
+    quotas = _quotas(problem, draft, warps)
     buffers = _buffers(problem, draft)
     if quotas is None or buffers is None:
         return None
@@ -30,7 +31,7 @@ def assemble(problem: Problem, draft: Draft) -> Schedule | None:
         ),
         groups=tuple(
             Group(name=name, warps=width, registers_per_thread=quota)
-            for name, width, quota in zip(names, widths, quotas, strict=True)
+            for name, width, quota in zip(names, warps, quotas, strict=True)
         ),
         buffers=buffers,
         graph_sha256=problem.graph_sha256,
@@ -38,21 +39,14 @@ def assemble(problem: Problem, draft: Draft) -> Schedule | None:
     )
 
 
-def _widths(problem: Problem, groups: Mapping[str, int]) -> list[int]:
-    needs = [0] * (max(groups.values()) + 1)
-    for op in problem.ops:
-        needs[groups[op.name]] = max(needs[groups[op.name]], op.warps)
-    return [min(width for width in problem.groups.warps if width >= need) for need in needs]
-
-
-def _quotas(problem: Problem, draft: Draft, widths: list[int]) -> list[int] | None:
+def _quotas(problem: Problem, draft: Draft, warps: list[int]) -> list[int] | None:
     """Return quotas that cover every group's peak; what the register file has left goes to the widest groups."""
     limits = problem.registers
     if limits is None:
-        return [0] * len(widths)
+        return [0] * len(warps)
     lifetimes = register_lifetimes(problem, draft.groups)
     needs = []
-    for group in range(len(widths)):
+    for group in range(len(warps)):
         mine = [life for life in lifetimes if life.holder == str(group)]
         held = sum(
             resident.registers_per_thread
@@ -62,34 +56,34 @@ def _quotas(problem: Problem, draft: Draft, widths: list[int]) -> list[int] | No
         needs.append(peak(mine, draft.starts, draft.ii_cycles) + held + limits.overhead_per_thread)
     quotas = [_rounded(need, limits) for need in needs]
     most = limits.quota_min + (limits.per_thread - limits.quota_min) // limits.quota_step * limits.quota_step
-    if any(quota > most for quota in quotas) or _total(quotas, widths, limits) > limits.per_sm:
+    if any(quota > most for quota in quotas) or _total(quotas, warps, limits) > limits.per_sm:
         return None
-    return _spread(quotas, needs, widths, limits, most)
+    return _spread(quotas, needs, warps, limits, most)
 
 
 def _rounded(need: int, limits: Registers) -> int:
     return limits.quota_min + max(0, -(-(need - limits.quota_min) // limits.quota_step)) * limits.quota_step
 
 
-def _total(quotas: list[int], widths: list[int], limits: Registers) -> int:
-    padding = -sum(widths) % 4
-    return 32 * (sum(quota * width for quota, width in zip(quotas, widths, strict=True)) + padding * limits.quota_min)
+def _total(quotas: list[int], warps: list[int], limits: Registers) -> int:
+    padding = -sum(warps) % 4
+    return 32 * (sum(quota * width for quota, width in zip(quotas, warps, strict=True)) + padding * limits.quota_min)
 
 
-def _spread(quotas: list[int], needs: list[int], widths: list[int], limits: Registers, most: int) -> list[int]:
+def _spread(quotas: list[int], needs: list[int], warps: list[int], limits: Registers, most: int) -> list[int]:
     """Raise the tightest of the widest groups step by step: the assembler needs more than the model counts."""
-    widest = max(widths)
+    widest = max(warps)
     while True:
         open_groups = [
             group
-            for group, width in enumerate(widths)
+            for group, width in enumerate(warps)
             if width == widest and width > 1 and quotas[group] + limits.quota_step <= most
         ]
         if not open_groups:
             return quotas
         tightest = min(open_groups, key=lambda group: (quotas[group] - needs[group], group))
         raised = [quota + (limits.quota_step if group == tightest else 0) for group, quota in enumerate(quotas)]
-        if _total(raised, widths, limits) > limits.per_sm:
+        if _total(raised, warps, limits) > limits.per_sm:
             return quotas
         quotas = raised
 

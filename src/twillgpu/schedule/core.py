@@ -24,6 +24,7 @@ class Question:
         placement: demand places in the memories that the sum alone does not settle.
         small_registers: register values of at most so many registers per thread are counted once per group that
             holds them instead of slot by slot (``up``), or not at all (``down``).
+        groups: the group of every op where the partition is given, otherwise ``None``.
         without: rules left out, to find which of them force a refutation.
     """
 
@@ -34,6 +35,7 @@ class Question:
     pure: bool = False
     placement: bool = False
     small_registers: int = 0
+    groups: tuple[tuple[str, int], ...] | None = None
     without: frozenset[str] = field(default=frozenset())
 
 
@@ -55,6 +57,7 @@ class Core:
         self.anchor = windows.anchor
         self.starts = {name: Order(self.clauses, name, *windows.of[name]) for name in self.ops}
         self.base = Order(self.clauses, "base", 0, self.interval - 1)
+        self._given = dict(question.groups or ())
         self.group_count = max(1, min(self.problem.groups.max, len(self.ops)))
         self.designated = (
             self.group_count > 1
@@ -88,6 +91,8 @@ class Core:
     def _allowed_groups(self, name: str) -> range:
         """Return the groups that an op may be in: group 0 is for variable-latency ops where it is set apart."""
         rules = self.problem.rules.variable_latency
+        if self._given:
+            return range(self._given[name], self._given[name] + 1)
         if not self.designated or "variable_latency" in self.question.without:
             return range(self.group_count)
         if self.ops[name].variable_latency:
@@ -102,6 +107,8 @@ class Core:
         """Return the literal "both ops are in one group"."""
         if first == second or self.group_count == 1:
             return True
+        if self._given:
+            return self._given[first] == self._given[second]
         key = (first, second) if first < second else (second, first)
         if key not in self._same:
             self._same[key] = self._same_literal(*key)
@@ -158,6 +165,9 @@ class Core:
         for slot in range(self.interval):
             for step in range(length):
                 self.clauses.imply([self.slot(name, slot)], covers[(slot + offset + step) % self.interval])
+        for slot, cover in enumerate(covers):
+            starts = [self.slot(name, slot - offset - step) for step in range(length)]
+            self.clauses.add(negate(cover), *starts)
         return covers
 
     def received(self, name: str, group: int) -> Literal:

@@ -51,10 +51,16 @@ class Clauses:
                 limit -= weight
             elif literal is not False:
                 kept.append((weight, literal))
+        for literal in [literal for weight, literal in kept if weight > limit]:
+            self.add(negate(literal))
+        kept = [(weight, literal) for weight, literal in kept if weight <= limit]
+        if limit < 0:
+            self.add()
+            return
         if sum(weight for weight, _ in kept) <= limit:
             return
         self.counts[self.rule] = self.counts.get(self.rule, 0) + 1
-        if limit >= 0 and all(2 * weight > limit for weight, _ in kept):
+        if all(2 * weight > limit for weight, _ in kept):
             self.model.add_at_most_one(literal for _, literal in kept)
             return
         self.model.add(weighted(kept) <= limit)

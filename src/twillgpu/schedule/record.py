@@ -113,7 +113,7 @@ class SearchOptions:
     resolution: int = 34
     max_stages: int | None = None
     gap: float = 0.005
-    work_limit: float = 40.0
+    work_limit: float = 20.0
     time_limit_seconds: float = 300.0
     seed: int = 0
     objective: tuple[str, ...] = ("mixed", "handoff", "barriers", "warps", "groups", "stages", "registers", "length")

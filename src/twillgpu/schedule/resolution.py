@@ -9,9 +9,12 @@ EXACT_SLOTS = 48
 """Up to so many cycles an interval is searched cycle by cycle."""
 
 
-SLOT_PRICE = 0.002
+SLOT_PRICE = 0.0015
 """What one more slot per iteration is worth, as relative growth of the unit loads by rounding: models grow with the
 slots, so a slightly worse rounding with fewer slots is faster."""
+
+LATENCY_PRICE = 0.03
+"""What the relative growth of all latencies by rounding is worth in the same way."""
 
 
 def slot_cycles(problem: Problem, lower: int, resolution: int) -> int:
@@ -20,7 +23,18 @@ def slot_cycles(problem: Problem, lower: int, resolution: int) -> int:
         return 1
     wanted = lower / resolution
     candidates = range(max(1, round(wanted * 0.8)), round(wanted * 1.2) + 1)
-    return min(candidates, key=lambda slot: (_heaviest(problem, slot) / lower + SLOT_PRICE * lower / slot, -slot))
+
+    def price(slot: int) -> tuple[float, int]:
+        latency = LATENCY_PRICE * _latency_growth(problem, slot)
+        return _heaviest(problem, slot) / lower + latency + SLOT_PRICE * lower / slot, -slot
+
+    return min(candidates, key=price)
+
+
+def _latency_growth(problem: Problem, slot: int) -> float:
+    scale = Scale(slot_cycles=slot, rounding="up")
+    rounded = sum(slots(edge.latency_cycles, scale) for edge in problem.edges) * slot
+    return rounded / max(1, sum(edge.latency_cycles for edge in problem.edges))
 
 
 def _heaviest(problem: Problem, slot: int) -> int:

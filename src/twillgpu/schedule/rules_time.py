@@ -53,9 +53,12 @@ def capacity(core: Core) -> None:
     """Sum over v and cycles c of v with (M(v) + c) mod I = r of the amount held <= cap(f), for all f and r."""
     for unit in core.problem.units:
         runs = [(op.name, use) for op in core.problem.ops for use in op.uses if use.unit == unit.name]
-        if runs:
-            for slot in range(core.interval):
-                core.clauses.at_most(_holders(core, runs, slot), unit.capacity)
+        full = sum(use.amount * use.cycles for _, use in runs) == unit.capacity * core.interval
+        for slot in range(core.interval) if runs else ():
+            holders = _holders(core, runs, slot)
+            core.clauses.at_most(holders, unit.capacity)
+            if full and unit.capacity == 1:
+                core.clauses.add(*(literal for _, literal in holders))
 
 
 def _holders(core: Core, runs: list[tuple[str, Use]], slot: int) -> list[tuple[int, Literal]]:

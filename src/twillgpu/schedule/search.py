@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import Problem
-from twillgpu.schedule.ask import Asker
+from twillgpu.schedule.ask import Asker, Found
 from twillgpu.schedule.measure import measured
 from twillgpu.schedule.reasons import reason
 from twillgpu.schedule.record import Refuted, Schedule, SearchOptions, SearchResult, Status
@@ -24,6 +24,9 @@ PATIENCE = 3
 
 FAILURES = 2
 """Intervals (in slots) below the best schedule that must fail before a finer resolution gives up."""
+
+RETRIES = 3
+"""Seeds tried at the coarse resolution where the solver could not tell at first."""
 
 Progress = Callable[[str], None]
 
@@ -55,7 +58,9 @@ class _Search:
         self.asker = Asker(problem, options, self.stages, progress)
         self.refuted: list[Refuted] = []
         self.best: Schedule | None = None
+        self.best_at = (0, 0)
         self.proved = False
+        self.unknown: list[int] = []
         self.started = time.monotonic()
 
     def run(self) -> SearchResult:
@@ -68,6 +73,7 @@ class _Search:
             return self._result("infeasible", "; ".join(self.bounds.impossible))
         coarse = self.slot
         self._scan()
+        self._retry()
         if self._wide_gap() and self._halve():
             self._improve()
             self._refute_at(coarse)
@@ -75,6 +81,8 @@ class _Search:
         while self._wide_gap() and self._halve():
             self._improve()
             self._refute_at(self.slot)
+        if self.best is not None and not self.proved:
+            self.best = self.asker.improve(self.best, *self.best_at)
         return self._result(self._status(), self.bound_reason)
 
     def _halve(self) -> bool:
@@ -103,17 +111,30 @@ class _Search:
         """Scan at the coarse resolution, from the analytic bound to the first schedule found.
 
         Refuting costs more than finding, and is not needed where a schedule near the bound meets it; so it starts
-        only when the nearest intervals have none. In cycles, every interval is refuted that has none.
+        only when the nearest intervals have none. In cycles, every interval is refuted that has none. Where the
+        solver cannot tell, the next interval is further away: schedules are easier to find with room.
         """
         first = count = -(-self.lower // self.slot)
+        step = 1
         while (count - 1) * self.slot < self.last and not self.asker.spent():
             if count - first >= PATIENCE or self.slot == 1:
                 self._refute_at(self.slot, count - 1)
-            if self.lower <= count * self.slot and self._find(count):
-                break
-            count += 1
+            if self.lower <= count * self.slot:
+                found = self._find(count)
+                if found.schedule is not None:
+                    break
+                step = 1 if found.known else step + 1
+            count += step
         if self.best is None:
             self._refute_at(self.slot, count)
+
+    def _retry(self) -> None:
+        """Look again, with other seeds, at the intervals below the best schedule that the solver could not tell."""
+        for turn in range(1, RETRIES + 1):
+            for count in self.unknown:
+                worthwhile = self.best is None or (count - 1) * self.slot < self.best.ii_cycles
+                if worthwhile and self._wide_gap() and not self.asker.spent():
+                    self._keep(self.asker.find_any(count, self.slot, self.lower, turn), count, proved=False)
 
     def _improve(self) -> None:
         """At a finer resolution, look for schedules just below the best one, until two in a row are none."""
@@ -124,14 +145,17 @@ class _Search:
             self._find(count)
             failures = 0 if self.best.ii_cycles < before else failures + 1
 
-    def _find(self, count: int) -> bool:
-        """Ask for a schedule at ``count`` slots; keep the better one; return whether there was one."""
-        found, proved = self.asker.find(count, self.slot, self.lower)
-        if found is None:
-            return False
-        if self.best is None or found.ii_cycles < self.best.ii_cycles:
-            self.best, self.proved = found, proved
-        return True
+    def _find(self, count: int) -> Found:
+        """Ask for a schedule at ``count`` slots; keep the better one; remember if the solver could not tell."""
+        found = self.asker.find(count, self.slot, self.lower)
+        self._keep(found.schedule, count, proved=found.proved)
+        if found.schedule is None and not found.known:
+            self.unknown.append(count)
+        return found
+
+    def _keep(self, found: Schedule | None, count: int, *, proved: bool) -> None:
+        if found is not None and (self.best is None or found.ii_cycles < self.best.ii_cycles):
+            self.best, self.proved, self.best_at = found, proved, (count, self.slot)
 
     def _refute_at(self, slot: int, count: int | None = None) -> None:
         """Raise the bound, interval by interval, while refutations succeed and a gap is left."""
