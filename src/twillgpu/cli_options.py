@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from twillgpu.costs.record import PriceOptions, RuleOptions
+from twillgpu.costs.record import PriceOptions
 from twillgpu.frontend.launch import parse_options
 from twillgpu.inputs import SourceOptions
 
@@ -31,21 +32,22 @@ LIMITS: tuple[Decorator, ...] = (
         "--registers", type=click.IntRange(min=0), metavar="N", help="At most N registers per thread; 0: unlimited."
     ),
     click.option("--max-groups", type=POSITIVE, metavar="N", help="At most N warp groups."),
-    click.option("--no-cross-group", is_flag=True, help="No value in registers is handed to another group."),
+    click.option(
+        "--cross-group/--no-cross-group",
+        default=None,
+        help="Whether values in registers may be handed to another group; default: they may.",
+    ),
     click.option(
         "--concurrency",
         type=click.Choice(["issue", "paper"]),
-        default="issue",
-        show_default=True,
         help="Window during which a blocking op may not start in the group of another one: its issue time, or its "
-        "longest use of a unit, as in the paper.",
+        "longest use of a unit, as in the paper. Default: issue.",
     ),
     click.option(
         "--variable-latency",
         type=click.Choice(["designated", "iff", "free"]),
-        default="designated",
-        show_default=True,
-        help="Ops of variable latency sit in the first group; sit there alone (iff, as in the paper); or anywhere.",
+        help="Ops of variable latency sit in the first group; sit there alone (iff, as in the paper); or anywhere. "
+        "Default: designated.",
     ),
     click.option("--lift", multiple=True, metavar="RULE", help="Do not apply this legality rule. May be repeated."),
 )
@@ -95,19 +97,22 @@ def with_options(*groups: tuple[Decorator, ...]) -> Decorator:
     return decorate
 
 
-def price_options(values: Values) -> PriceOptions:
-    """Return the limits and rules that the options of ``LIMITS`` ask for."""
-    return PriceOptions(
-        rules=RuleOptions(
-            concurrency=values["concurrency"],
-            variable_latency=values["variable_latency"],
-            cross_group=not values["no_cross_group"],
-        ),
-        max_groups=values["max_groups"],
-        max_warps=values["warps"],
-        registers=values["registers"],
-        lift=values["lift"],
+def price_options(values: Values, carried: PriceOptions) -> PriceOptions:
+    """Return the limits and rules that the options of ``LIMITS`` ask for, ``carried`` ones where an option is not
+    given.
+    """
+    rules = {name: values[name] for name in ("concurrency", "variable_latency", "cross_group")}
+    limits = {"max_groups": values["max_groups"], "max_warps": values["warps"], "registers": values["registers"]}
+    return replace(
+        carried,
+        rules=replace(carried.rules, **_given(rules)),
+        lift=values["lift"] or carried.lift,
+        **_given(limits),
     )
+
+
+def _given(values: Values) -> Values:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def source_options(values: Values) -> SourceOptions:

@@ -24,7 +24,7 @@ from twillgpu.costs.bounds import bounds
 from twillgpu.errors import InputError
 from twillgpu.frontend.text import print_kernel
 from twillgpu.graph.jsonform import write_graph
-from twillgpu.inputs import Loaded, Priced, load_source, price_loaded, priced_graph
+from twillgpu.inputs import Loaded, Priced, carried_limits, load_source, price_loaded, priced_graph
 from twillgpu.schedule.jsonform import write_schedule
 from twillgpu.schedule.record import SearchOptions, Status
 from twillgpu.view.records import bounds_text, record_json, record_text
@@ -66,7 +66,7 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     loaded = load_source(source, values["machine"], source_options(values))
     if stage == "kernel":
         return _deliver(output, _kernel(loaded, as_json=values["as_json"]))
-    priced = price_loaded(loaded, price_options(values))
+    priced = price_loaded(loaded, price_options(values, carried_limits(loaded)))
     if stage in ("graph", "problem", "bounds"):
         return _deliver(output, _record(stage, priced, as_json=values["as_json"]))
     with interruptible(), progress_line() as progress:
@@ -103,7 +103,7 @@ def _kernel(loaded: Loaded, *, as_json: bool) -> str:
 
 def _record(stage: str, priced: Priced, *, as_json: bool) -> str:
     if stage == "graph":
-        return write_graph(priced_graph(priced.loaded.graph, priced.problem))
+        return write_graph(priced_graph(priced))
     if stage == "problem":
         return record_json(priced.problem, schema="twillgpu-problem/1") if as_json else record_text(priced.problem)
     found = bounds(priced.problem)

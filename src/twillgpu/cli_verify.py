@@ -10,7 +10,7 @@ import click
 
 from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, price_options, source_options, with_options
 from twillgpu.cli_output import Output
-from twillgpu.inputs import load_source, price_loaded, read_text
+from twillgpu.inputs import carried_limits, load_source, price_loaded, read_text
 from twillgpu.schedule.jsonform import hash_mismatches, read_schedule_file
 from twillgpu.verify import RULES, Violation, check
 from twillgpu.verify.record import Verified
@@ -35,7 +35,8 @@ def command(source: str, schedule: str, **values: Any) -> int:  # noqa: ANN401  
     """
     output = Output(file=values["file"], force=values["force"])
     found = read_schedule_file(read_text(Path(schedule)), schedule)
-    priced = price_loaded(load_source(source, values["machine"], source_options(values)), price_options(values))
+    loaded = load_source(source, values["machine"], source_options(values))
+    priced = price_loaded(loaded, price_options(values, carried_limits(loaded)))
     verdict = check(priced.problem, found.schedule, max_stages=found.stages)
     violations = () if isinstance(verdict, Verified) else verdict
     notes = hash_mismatches(priced.problem, found.schedule)

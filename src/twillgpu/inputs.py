@@ -6,16 +6,18 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from twillgpu.costs.limits import limits_of, options_of
 from twillgpu.costs.price import price
-from twillgpu.costs.record import PriceOptions, Problem
+from twillgpu.costs.record import PricedEdge, PricedOp, PriceOptions, Problem
 from twillgpu.errors import InputError
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.frontend.load import load_kernel
 from twillgpu.frontend.subtile import SubTiling, subtile
 from twillgpu.graph.build import build
+from twillgpu.graph.checks import check_units
 from twillgpu.graph.jsonform import read_graph
-from twillgpu.graph.record import Cost, DepGraph
+from twillgpu.graph.record import Cost, DepGraph, Edge, Op
 from twillgpu.machine.load import load, names
 from twillgpu.machine.record import Machine
 
@@ -63,9 +65,17 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A source with its scheduling problem; ``seconds`` is the wall time up to here."""
+    """A source with its scheduling problem.
+
+    Attributes:
+        loaded: the source on its machine.
+        limits: limits below the machine's and rules in force.
+        problem: the loop body, priced.
+        seconds: wall seconds up to here.
+    """
 
     loaded: Loaded
+    limits: PriceOptions
     problem: Problem
     seconds: float
 
@@ -83,7 +93,7 @@ def load_problem(
         source: ``.py`` with a ``@triton.jit`` kernel, ``.ttgir`` or ``.mlir`` text, or graph JSON (``.json``).
         machine: a machine's name or file; graph JSON may name or carry its own.
         options: which kernel, with which arguments, and how it is split.
-        limits: limits below the machine's, and the rules in force.
+        limits: limits below the machine's, and the rules in force; ``None``: those that graph JSON asks for.
 
     Raises:
         TwillError: every mistake in the source, the machine or the options.
@@ -100,6 +110,7 @@ def load_source(source: str | Path, machine: str | None = None, options: SourceO
         _refuse_kernel_options(options)
         cut, graph = None, read_graph(read_text(path), str(path))
         chosen = _machine(graph.machine, machine)
+        check_units(graph, chosen, str(path))
     else:
         chosen = _machine(None, machine)
         cut = subtile(_kernel(path, chosen, options), options.rows)
@@ -115,10 +126,20 @@ def load_source(source: str | Path, machine: str | None = None, options: SourceO
 
 
 def price_loaded(loaded: Loaded, limits: PriceOptions | None = None) -> Priced:
-    """Price the loop body on the machine; raises ``InputError`` as ``twillgpu.costs.price.price`` does."""
+    """Price the loop body on the machine, under ``limits`` or (``None``) those that the graph asks for.
+
+    Raises ``InputError`` as ``twillgpu.costs.price.price`` does.
+    """
     started = time.perf_counter()
+    limits = carried_limits(loaded) if limits is None else limits
     problem = price(loaded.graph, loaded.machine, limits)
-    return Priced(loaded=loaded, problem=problem, seconds=loaded.seconds + time.perf_counter() - started)
+    seconds = loaded.seconds + time.perf_counter() - started
+    return Priced(loaded=loaded, limits=limits, problem=problem, seconds=seconds)
+
+
+def carried_limits(loaded: Loaded) -> PriceOptions:
+    """Return the limits and rules that the source itself asks for (graph JSON may)."""
+    return options_of(loaded.graph.limits)
 
 
 def read_text(path: Path) -> str:
@@ -177,30 +198,47 @@ def _refuse_kernel_options(options: SourceOptions) -> None:
         )
 
 
-def priced_graph(graph: DepGraph, problem: Problem) -> DepGraph:
+def priced_graph(priced: Priced) -> DepGraph:
     """Return the loop body with the problem's costs in cycles: the form that graph JSON can carry.
 
-    Reading it back and pricing it on the same machine gives the same problem, save for what graph JSON has no words
-    for: an op that holds a unit beyond its issue is asynchronous there, and hand-offs belong to ops, not to edges.
+    It says everything that pricing would derive, so that reading it back and pricing it on its machine gives the
+    same problem, save for the hashes.
     """
-    priced = {op.name: op for op in problem.ops}
-    edges = zip(graph.edges, problem.edges, strict=True)
+    graph, problem, machine = priced.loaded.graph, priced.problem, priced.loaded.machine
     return replace(
         graph,
-        machine=graph.machine or problem.machine,
-        ops=tuple(
-            replace(
-                op,
-                cost=Cost(
-                    uses=priced[op.name].uses,
-                    issue_cycles=priced[op.name].issue_cycles,
-                    latency_cycles=priced[op.name].real_latency_cycles,
-                    handoff_cycles=priced[op.name].handoff_cycles,
-                ),
-            )
-            for op in graph.ops
-        ),
-        edges=tuple(
-            replace(edge, latency_cycles=cost.latency_cycles, blocking=cost.blocking) for edge, cost in edges
-        ),
+        machine=machine.name if _is_known(machine) else machine,
+        ops=tuple(_with_cost(op, cost) for op, cost in zip(graph.ops, problem.ops, strict=True)),
+        edges=tuple(_with_times(edge) for edge in problem.edges),
+        legality=problem.legality,
+        limits=limits_of(priced.limits),
+    )
+
+
+def _is_known(machine: Machine) -> bool:
+    """Whether the machine's name alone leads back to it."""
+    return machine.name in names() and load(machine.name) == machine
+
+
+def _with_cost(op: Op, priced: PricedOp) -> Op:
+    cost = Cost(
+        uses=priced.uses,
+        issue_cycles=priced.issue_cycles,
+        latency_cycles=priced.real_latency_cycles,
+        handoff_cycles=priced.handoff_cycles,
+        asynchronous=priced.asynchronous,
+    )
+    return replace(op, cost=cost)
+
+
+def _with_times(edge: PricedEdge) -> Edge:
+    return Edge(
+        tail=edge.tail,
+        head=edge.head,
+        distance=edge.distance,
+        kind=edge.kind,
+        blocking=edge.blocking,
+        latency_cycles=edge.latency_cycles,
+        handoff_cycles=edge.handoff_cycles,
+        read_cycles=edge.read_cycles if edge.kind == "data" else None,
     )

@@ -75,6 +75,29 @@ def test_fewer_registers_cost_cycles_and_unlimited_ones_none(capsys: Captured) -
         assert json.loads(capsys.readouterr().out)["ii_cycles"] == interval
 
 
+def test_an_option_goes_before_the_limit_of_a_graph(capsys: Captured, tmp_path: Path) -> None:
+    limits = {"registers": 0, "max_groups": 1}
+    graph = write(tmp_path, json.loads(REGISTER_LIMITED.read_text(encoding="utf-8")) | {"limits": limits})
+    for extra, interval in (([], 2), (["--registers", "64"], 6)):
+        assert run(["schedule", graph, "--json", *extra]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["ii_cycles"], len(found["groups"])) == (interval, 1)
+
+
+def test_rules_of_a_graph_can_be_set_back(capsys: Captured, tmp_path: Path) -> None:
+    limits = {"cross_group": False, "concurrency": "paper"}
+    graph = write(tmp_path, document(limits=limits))
+    for extra, rules in (
+        ([], {"concurrency": "paper", "variable_latency": "designated", "cross_group": False}),
+        (
+            ["--cross-group", "--concurrency", "issue", "--variable-latency", "free"],
+            {"concurrency": "issue", "variable_latency": "free", "cross_group": True},
+        ),
+    ):
+        assert run(["schedule", graph, "--emit", "problem", "--json", *extra]) == 0
+        assert json.loads(capsys.readouterr().out)["rules"] == rules
+
+
 def test_a_proved_infeasibility_is_status_2_with_its_reason(capsys: Captured) -> None:
     assert run(["schedule", str(REGISTER_LIMITED), "--stages", "1", "--registers", "40"]) == 2
     out = capsys.readouterr().out

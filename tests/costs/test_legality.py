@@ -1,5 +1,7 @@
 """Legality sub-rules: which pairs each names, and how one is lifted."""
 
+from dataclasses import replace
+
 import pytest
 from cost_graphs import edge, graph, op, priced, small, value
 
@@ -56,6 +58,29 @@ def test_a_lifted_rule_does_not_apply() -> None:
     found = graph((op("a", result=value()), op("c")), (edge("a", "c", 1),))
     assert len(rules(found, "carried_registers")) == 1
     assert rules(found, "carried_registers", lift=("carried_registers",)) == ()
+
+
+LISTED = (
+    LegalPair(rule="mine", relation="apart", first="a", second="b"),
+    LegalPair(rule="carried_registers", relation="together", first="b", second="c"),
+)
+
+
+def listed(*pairs: LegalPair) -> DepGraph:
+    found = graph((op("a", result=value()), op("b"), op("c")), (edge("a", "c", 1),))
+    return replace(found, legality=pairs)
+
+
+def test_pairs_that_a_graph_lists_stand_for_those_of_the_machine() -> None:
+    assert rules(listed(*LISTED), "carried_registers") == LISTED
+    assert rules(listed(), "carried_registers") == ()
+
+
+def test_rules_of_listed_pairs_can_be_lifted_by_their_names() -> None:
+    assert rules(listed(*LISTED), lift=("mine",)) == LISTED[1:]
+    assert rules(listed(*LISTED), lift=("carried_registers", "mma_reader")) == LISTED[:1]
+    with pytest.raises(InputError, match=r"lift: no legality rule 'mina'; did you mean 'mine'\?"):
+        rules(listed(*LISTED), lift=("mina",))
 
 
 def test_lifting_an_unknown_rule() -> None:

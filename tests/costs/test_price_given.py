@@ -1,5 +1,7 @@
 """Ops and edges of graph files: taken as they are, the rest derived by docs/formulation.md."""
 
+from dataclasses import replace
+
 import pytest
 from cost_graphs import between, edge, graph, named, op, priced, small, value
 
@@ -21,6 +23,14 @@ def test_an_op_without_cost_and_work_is_free() -> None:
 @pytest.mark.parametrize(("issue", "asynchronous"), [(4, True), (5, False), (6, False)])
 def test_asynchronous_ops_have_issued_before_their_unit_is_free(issue: int, asynchronous: bool) -> None:
     assert named(priced(graph((op("a", cycles=5, issue=issue),))), "a").asynchronous is asynchronous
+
+
+@pytest.mark.parametrize(("issue", "stated"), [(4, False), (5, True)])
+def test_a_graph_may_say_whether_an_op_is_asynchronous(issue: int, stated: bool) -> None:
+    plain = op("a", cycles=5, issue=issue)
+    assert plain.cost is not None
+    said = replace(plain, cost=replace(plain.cost, asynchronous=stated))
+    assert named(priced(graph((said,))), "a").asynchronous is stated
 
 
 def test_registers_per_thread_follow_from_bytes_and_warps() -> None:
@@ -98,6 +108,18 @@ def test_an_order_edge_does_not_make_a_load_wait() -> None:
 def test_an_explicit_edge_latency_stays() -> None:
     problem = priced(graph((op("a", latency=9), op("b")), (edge("a", "b", latency_cycles=3),)))
     assert between(problem, "a", "b").latency_cycles == 3
+
+
+def test_an_explicit_handoff_of_an_edge_goes_before_that_of_its_op() -> None:
+    edges = (edge("a", "b", handoff_cycles=3), edge("a", "b", 1), edge("b", "a", 1, kind="anti", handoff_cycles=0))
+    problem = priced(graph((op("a", result=value(), handoff=20), op("b")), edges))
+    assert [one.handoff_cycles for one in problem.edges] == [3, 20, 0]
+
+
+def test_an_explicit_read_time_stays() -> None:
+    edges = (edge("a", "b", read_cycles=0), edge("a", "b", 1, read_cycles=99), edge("a", "b", 2))
+    problem = priced(graph((op("a", result=value("smem")), op("b", latency=30)), edges))
+    assert [one.read_cycles for one in problem.edges] == [0, 99, 37]
 
 
 @pytest.mark.parametrize(

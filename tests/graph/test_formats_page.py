@@ -27,7 +27,15 @@ def test_the_example_machine_reads() -> None:
 
 
 def test_every_key_is_on_the_page() -> None:
-    keys = {*jsonform._GRAPH_REQUIRED, *jsonform._GRAPH_OPTIONAL, *jsonform._OP_REQUIRED, *jsonform._OP_OPTIONAL}
+    keys = {
+        *jsonform._GRAPH_REQUIRED,
+        *jsonform._GRAPH_OPTIONAL,
+        *jsonform._OP_REQUIRED,
+        *jsonform._OP_OPTIONAL,
+        *jsonform._EDGE_OPTIONAL,
+        *jsonform._LEGALITY_REQUIRED,
+        *jsonform._LIMITS,
+    }
     for key in keys | set(EDGE_KINDS):
         assert key in PAGE
 

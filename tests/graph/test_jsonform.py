@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 from twillgpu.errors import InputError
 from twillgpu.graph.checks import check_units
 from twillgpu.graph.jsonform import read_graph, write_graph
-from twillgpu.graph.record import EDGE_KINDS, Cost, DepGraph, Edge, Op, Resident, Use, Value
+from twillgpu.graph.record import (
+    EDGE_KINDS,
+    Cost,
+    DepGraph,
+    Edge,
+    LegalPair,
+    Limits,
+    Op,
+    Resident,
+    Use,
+    Value,
+)
 from twillgpu.machine.record import Machine, Unit
 
 DATA = Path(__file__).parent / "data"
@@ -39,6 +50,7 @@ def small() -> dict[str, Any]:
                 "latency_cycles": 600,
                 "warps": 1,
                 "variable_latency": True,
+                "asynchronous": False,
                 "result": {"space": "smem", "bytes": 16384, "alias": "ring"},
                 "handoff_cycles": 30,
             },
@@ -52,8 +64,19 @@ def small() -> dict[str, Any]:
         "edges": [
             {"from": "load", "to": "use", "latency_cycles": 1, "distance": 0, "kind": "data", "blocking": True},
             {"from": "use", "to": "use", "distance": 1},
+            {"from": "use", "to": "load", "distance": 1, "kind": "anti", "handoff_cycles": 7},
+            {"from": "load", "to": "tile", "handoff_cycles": 0, "read_cycles": 50},
         ],
         "residents": [{"name": "bias", "registers_per_thread": 4, "users": ["use"]}],
+        "legality": [{"rule": "mine", "relation": "apart", "first": "load", "second": "use"}],
+        "limits": {
+            "max_groups": 2,
+            "max_warps": 8,
+            "registers": 0,
+            "concurrency": "paper",
+            "variable_latency": "free",
+            "cross_group": False,
+        },
     }
 
 
@@ -84,6 +107,7 @@ def test_every_key_is_read() -> None:
             issue_cycles=8,
             latency_cycles=600,
             handoff_cycles=30,
+            asynchronous=False,
         ),
     )
     assert (use.kind, use.warps, use.variable_latency, use.result) == ("op", 4, False, None)
@@ -92,8 +116,19 @@ def test_every_key_is_read() -> None:
     assert graph.edges == (
         Edge(tail="load", head="use", latency_cycles=1, blocking=True),
         Edge(tail="use", head="use", distance=1),
+        Edge(tail="use", head="load", distance=1, kind="anti", handoff_cycles=7),
+        Edge(tail="load", head="tile", handoff_cycles=0, read_cycles=50),
     )
     assert graph.residents == (Resident(name="bias", registers_per_thread=4, users=("use",)),)
+    assert graph.legality == (LegalPair(rule="mine", relation="apart", first="load", second="use"),)
+    assert graph.limits == Limits(
+        max_groups=2,
+        max_warps=8,
+        registers=0,
+        concurrency="paper",
+        variable_latency="free",
+        cross_group=False,
+    )
     assert (graph.trip_count, graph.fixed_bytes, graph.flop_per_iteration) == (12, (("smem", 32768),), 4096)
 
 
@@ -130,10 +165,19 @@ def test_a_machine_that_extends_another_round_trips_whole() -> None:
 
 
 def test_null_stands_for_absent_where_the_format_allows_it() -> None:
-    document = small() | {"trip_count": None, "machine": None}
-    document["ops"][0]["result"] = None
+    document = small() | {"trip_count": None, "machine": None, "legality": None}
+    document["ops"][0] |= {"result": None, "asynchronous": None}
+    document["edges"][3] |= {"handoff_cycles": None, "read_cycles": None}
+    document["limits"] = dict.fromkeys(document["limits"])
     graph = read(document)
     assert (graph.trip_count, graph.machine, graph.ops[0].result) == (None, None, None)
+    assert (graph.legality, graph.limits, graph.edges[3]) == (None, Limits(), Edge(tail="load", head="tile"))
+
+
+def test_no_pairs_are_not_no_list_of_pairs() -> None:
+    graph = read(small() | {"legality": []})
+    assert graph.legality == ()
+    assert read_graph(write_graph(graph), "g.json") == graph
 
 
 def test_units_of_a_named_machine_are_checked_by_path() -> None:
@@ -233,6 +277,30 @@ MALFORMED: list[tuple[tuple[str | int, ...], object, str]] = [
     (("edges", 1, "blocking"), "yes", 'edges[1].blocking: expected true or false, found a string ("yes")'),
     (("edges", 1, "latency_cycles"), -2, "edges[1].latency_cycles: -2 is too small"),
     (("edges", 1, "distance"), 0, "edges: the edges use -> use make a cycle of total distance 0"),
+    (("ops", 0, "asynchronous"), 1, "ops[0].asynchronous: expected true or false, found an integer (1)"),
+    (("edges", 3, "handoff_cycles"), -1, "edges[3].handoff_cycles: -1 is too small"),
+    (("edges", 3, "read_cycles"), 0.5, "edges[3].read_cycles: expected an integer, found a number with a fraction"),
+    (
+        ("edges", 2, "read_cycles"),
+        5,
+        "edges[2].read_cycles: an edge of kind anti reads no value; leave read",
+    ),
+    (("legality",), {}, "legality: expected a list, found an object"),
+    (("legality", 0, "rule"), ..., "legality[0].rule: the key is missing"),
+    (("legality", 0, "relation"), "apar", "legality[0].relation: unknown name 'apar'; did you mean 'apart'?"),
+    (("legality", 0, "first"), "laod", "legality[0].first: there is no op 'laod'; did you mean 'load'?"),
+    (("legality", 0, "second"), "us", "legality[0].second: there is no op 'us'; did you mean 'use'?"),
+    (
+        ("legality", 0, "second"),
+        "load",
+        "legality[0].second: an op always shares a group with itself, and bo",
+    ),
+    (("limits",), None, "limits: expected an object, found null"),
+    (("limits", "warps"), 4, "limits.warps: unknown key \"warps\"; did you mean 'max_warps'?"),
+    (("limits", "max_groups"), 0, "limits.max_groups: 0 is too small; write an integer of at least 1"),
+    (("limits", "concurrency"), "none", "limits.concurrency: unknown name 'none'; use one of issue, paper"),
+    (("limits", "variable_latency"), "if", "limits.variable_latency: unknown name 'if'; did you mean 'iff'?"),
+    (("limits", "cross_group"), 0, "limits.cross_group: expected true or false, found an integer (0)"),
     (("residents", 0, "users", 0), "us", "residents[0].users[0]: there is no op 'us'; did you mean 'use'?"),
     (("residents", 0, "users"), "use", 'residents[0].users: expected a list, found a string ("use")'),
     (("residents", 0, "registers_per_thread"), -1, "residents[0].registers_per_thread: -1 is too small"),
@@ -301,6 +369,7 @@ COSTS = st.builds(
     issue_cycles=COUNTS,
     latency_cycles=COUNTS,
     handoff_cycles=st.none() | COUNTS,
+    asynchronous=st.none() | st.booleans(),
 )
 VALUES = st.builds(
     Value,
@@ -308,6 +377,31 @@ VALUES = st.builds(
     bytes=COUNTS,
     registers_per_thread=st.none() | COUNTS,
 )
+
+
+LIMITS = st.builds(
+    Limits,
+    max_groups=st.none() | st.integers(1, 9),
+    registers=st.none() | COUNTS,
+    concurrency=st.sampled_from((None, "issue", "paper")),
+    variable_latency=st.sampled_from((None, "designated", "iff", "free")),
+    cross_group=st.none() | st.booleans(),
+)
+
+
+@st.composite
+def an_edge(draw: st.DrawFn, names: list[str], tail: str, head: str) -> Edge:
+    kind = draw(st.sampled_from(EDGE_KINDS))
+    return Edge(
+        tail=tail,
+        head=head,
+        distance=draw(st.integers(0 if names.index(tail) < names.index(head) else 1, 3)),
+        kind=kind,
+        blocking=draw(st.booleans()),
+        latency_cycles=draw(st.none() | COUNTS),
+        handoff_cycles=draw(st.none() | COUNTS),
+        read_cycles=draw(st.none() | COUNTS) if kind == "data" else None,
+    )
 
 
 @st.composite
@@ -326,24 +420,19 @@ def graphs(draw: st.DrawFn) -> DepGraph:
         for name in names
     )
     pairs = draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=8))
-    edges = tuple(
-        Edge(
-            tail=tail,
-            head=head,
-            distance=draw(st.integers(0 if names.index(tail) < names.index(head) else 1, 3)),
-            kind=draw(st.sampled_from(EDGE_KINDS)),
-            blocking=draw(st.booleans()),
-            latency_cycles=draw(st.none() | COUNTS),
-        )
-        for tail, head in pairs
-    )
+    edges = tuple(draw(an_edge(names, tail, head)) for tail, head in pairs)
     users = draw(st.lists(st.sampled_from(names), max_size=3)) if edges else []
     residents = (Resident(name="r", registers_per_thread=draw(COUNTS), users=tuple(users)),) if users else ()
+    apart = tuple(
+        LegalPair(rule="mine", relation="apart", first=tail, second=head) for tail, head in pairs if tail != head
+    )
     return DepGraph(
         name=draw(NAMES),
         ops=ops,
         edges=edges,
         residents=residents,
+        legality=draw(st.sampled_from((None, apart))),
+        limits=draw(LIMITS),
         machine=draw(st.none() | NAMES),
         trip_count=draw(st.none() | COUNTS),
         fixed_bytes=draw(st.sampled_from(((), (("smem", 1),), (("smem", 0), ("tmem", 512))))),
@@ -356,6 +445,7 @@ def test_random_graphs_round_trip(graph: DepGraph) -> None:
     again = read_graph(write_graph(graph), "g.json")
     assert write_graph(again) == write_graph(graph)
     assert (again.ops, again.edges, again.residents) == (graph.ops, graph.edges, graph.residents)
+    assert (again.legality, again.limits) == (graph.legality, graph.limits)
     assert (again.name, again.machine, again.trip_count) == (graph.name, graph.machine, graph.trip_count)
 
 

@@ -76,9 +76,12 @@ def _blocking(edge: Edge, tail: PricedOp, *, chained: bool, worked: bool) -> boo
 
 
 def _handoff(edge: Edge, tail: PricedOp, latency: int, *, chained: bool, barrier: int) -> int:
-    """Extra cycles across groups: the value's hand-off for ``data``; for the other kinds one barrier hop, or
-    nothing where the tail itself signals that it has completed. A chained accumulator loses its pipelining.
+    """Extra cycles across groups, if the graph does not say them: the value's hand-off for ``data``; for the other
+    kinds one barrier hop, or nothing where the tail itself signals that it has completed. A chained accumulator
+    loses its pipelining.
     """
+    if edge.handoff_cycles is not None:
+        return edge.handoff_cycles
     if chained:
         return tail.real_latency_cycles - latency + tail.handoff_cycles
     if edge.kind == "data":
@@ -92,6 +95,8 @@ def _read(edge: Edge, tail: PricedOp, head: PricedOp, barrier: int) -> int:
     """How long after its start the head still reads the tail's value (``docs/formulation.md``, read time)."""
     if edge.kind != "data" or tail.value is None:
         return 0
+    if edge.read_cycles is not None:
+        return edge.read_cycles
     if tail.value.space != "registers":
         return head.real_latency_cycles + barrier
     return head.real_latency_cycles if head.asynchronous else 0

@@ -15,18 +15,25 @@ _Pairs = Iterator[tuple[str, str]]
 def legal_pairs(
     graph: DepGraph, prices: Mapping[str, Price], rules: Iterable[str], lift: Iterable[str]
 ) -> tuple[LegalPair, ...]:
-    """Return the pairs of every rule of the machine that is not lifted, each pair once.
+    """Return the pairs that the graph lists or, where it has no list, those of every rule of the machine, each once;
+    in both cases without those of the rules that are lifted.
 
     Raises:
         InputError: a rule to lift that does not exist, with the nearest name.
     """
+    listed = graph.legality or ()
+    known = {*LEGALITY, *(pair.rule for pair in listed)}
     for name in lift:
-        if name not in LEGALITY:
-            raise InputError("lift", f"no legality rule {name!r}", nearest(name, LEGALITY))
+        if name not in known:
+            raise InputError("lift", f"no legality rule {name!r}", nearest(name, sorted(known)))
+    if graph.legality is not None:
+        return tuple(pair for pair in listed if pair.rule not in lift)
+    return _derived(graph, prices, (rule for rule in rules if rule not in lift))
+
+
+def _derived(graph: DepGraph, prices: Mapping[str, Price], rules: Iterable[str]) -> tuple[LegalPair, ...]:
     found: dict[tuple[str, str, str], LegalPair] = {}
     for rule in rules:
-        if rule in lift:
-            continue
         relation, pairs = LEGALITY[rule]
         for first, second in pairs(graph, prices):
             pair = LegalPair(rule=rule, relation=relation, first=first, second=second)

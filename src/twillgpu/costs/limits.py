@@ -5,15 +5,44 @@ from __future__ import annotations
 from dataclasses import replace
 
 from twillgpu.costs.pricing import at
-from twillgpu.costs.record import PricedValue, PriceOptions
+from twillgpu.costs.record import PricedValue, PriceOptions, RuleOptions
 from twillgpu.errors import InputError, nearest
-from twillgpu.graph.record import DepGraph, Op
+from twillgpu.graph.record import DepGraph, Limits, Op
 from twillgpu.machine.record import Groups, Machine, Registers
 
 
 def round_up(size_bytes: int, alignment_bytes: int) -> int:
     """Round a size up to a multiple of the alignment."""
     return -(-size_bytes // alignment_bytes) * alignment_bytes
+
+
+def options_of(limits: Limits) -> PriceOptions:
+    """Return the options that a graph file asks for, defaults for what it does not say."""
+    usual = RuleOptions()
+    rules = RuleOptions(
+        concurrency=limits.concurrency or usual.concurrency,
+        variable_latency=limits.variable_latency or usual.variable_latency,
+        cross_group=usual.cross_group if limits.cross_group is None else limits.cross_group,
+    )
+    return PriceOptions(
+        rules=rules, max_groups=limits.max_groups, max_warps=limits.max_warps, registers=limits.registers
+    )
+
+
+def limits_of(options: PriceOptions) -> Limits:
+    """Return what a graph file says so that it is priced under ``options`` again; usual rules are left out.
+
+    Legality rules that are lifted are not among it: a priced graph lists the pairs that are left.
+    """
+    rules, usual = options.rules, RuleOptions()
+    return Limits(
+        max_groups=options.max_groups,
+        max_warps=options.max_warps,
+        registers=options.registers,
+        concurrency=None if rules.concurrency == usual.concurrency else rules.concurrency,
+        variable_latency=None if rules.variable_latency == usual.variable_latency else rules.variable_latency,
+        cross_group=None if rules.cross_group == usual.cross_group else rules.cross_group,
+    )
 
 
 def limited(machine: Machine, options: PriceOptions) -> Machine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twillgpu.costs.edges import price_edge
 from twillgpu.costs.legality import legal_pairs
-from twillgpu.costs.limits import check_fixed, check_residents, check_value, limited, round_up
+from twillgpu.costs.limits import check_fixed, check_residents, check_value, limited, options_of, round_up
 from twillgpu.costs.pricing import Price, at, check_uses, given, whole
 from twillgpu.costs.record import PricedOp, PricedValue, PriceOptions, Problem
 from twillgpu.costs.work import price_work
@@ -17,13 +17,18 @@ def price(graph: DepGraph, machine: Machine, options: PriceOptions | None = None
     """Return the scheduling problem of ``graph`` on ``machine``, every cost in cycles of one SM.
 
     Ops that carry a cost are taken as they are; ops of kernels are priced from their work. Streaming ops,
-    read times, hand-offs and the latencies of edges follow ``docs/formulation.md``.
+    read times, hand-offs and the latencies of edges follow ``docs/formulation.md`` where the graph does not say them.
+
+    Args:
+        graph: the loop body.
+        machine: what prices it.
+        options: limits and rules; ``None``: those that the graph asks for.
 
     Raises:
         InputError: an opcode without price, an unknown unit or legality rule, a limit above the machine's, or
             a value or an op that cannot fit the machine; with the op, its source line and the numbers.
     """
-    options = options or PriceOptions()
+    options = options_of(graph.limits) if options is None else options
     machine = limited(machine, options)
     fixed = check_fixed(graph, machine)
     prices = {op.name: _price_of(op, machine) for op in graph.ops}

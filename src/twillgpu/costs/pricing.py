@@ -43,13 +43,14 @@ class Price:
 def given(op: Op) -> Price:
     """Return the price that a graph file gives; an op without cost and without work is free.
 
-    The op is asynchronous by the definition of ``docs/formulation.md``; it signals its completion if it is and
-    if its value is in a memory.
+    Where the file does not say whether the op is asynchronous, it is so by the definition of
+    ``docs/formulation.md``. It signals its completion if it is and if its value is in a memory.
     """
     if op.cost is None:
         return Price()
     found = Price(uses=op.cost.uses, issue_cycles=op.cost.issue_cycles, latency_cycles=op.cost.latency_cycles)
-    asynchronous = found.issue_cycles < found.end_cycles
+    stated = op.cost.asynchronous
+    asynchronous = found.issue_cycles < found.end_cycles if stated is None else stated
     in_memory = op.result is not None and op.result.space != "registers"
     return replace(
         found,

@@ -9,8 +9,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from twillgpu.graph.record import EdgeKind, Resident, Use, ValueSpace
+from twillgpu.graph.record import (
+    Concurrency,
+    EdgeKind,
+    LegalityRelation,
+    LegalPair,
+    Resident,
+    Use,
+    ValueSpace,
+    VariableLatency,
+)
 from twillgpu.machine.record import Groups, Handoff, Memory, Registers, Unit
+
+__all__ = [
+    "Bound",
+    "Bounds",
+    "Concurrency",
+    "LegalPair",
+    "LegalityRelation",
+    "PriceOptions",
+    "PricedEdge",
+    "PricedOp",
+    "PricedValue",
+    "Problem",
+    "RuleOptions",
+    "Scale",
+    "VariableLatency",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,23 +104,6 @@ class PricedEdge:
     blocking: bool
     handoff_cycles: int
     read_cycles: int
-
-
-LegalityRelation = Literal["together", "apart"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LegalPair:
-    """A named legality sub-rule on two ops: they must share a group (``together``) or must not (``apart``)."""
-
-    rule: str
-    relation: LegalityRelation
-    first: str
-    second: str
-
-
-Concurrency = Literal["issue", "paper"]
-VariableLatency = Literal["designated", "iff", "free"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ def slots(cycles: int, scale: Scale) -> int:
 def _op(op: PricedOp, scale: Scale) -> PricedOp:
     return replace(
         op,
-        uses=tuple(use for use in (_use(use, scale) for use in op.uses) if use.cycles > 0),
+        uses=_covering(op.uses, scale) if scale.rounding == "up" else _contained(op.uses, scale),
         issue_cycles=slots(op.issue_cycles, scale),
         latency_cycles=slots(op.latency_cycles, scale),
         real_latency_cycles=slots(op.real_latency_cycles, scale),
@@ -42,14 +42,49 @@ def _op(op: PricedOp, scale: Scale) -> PricedOp:
     )
 
 
-def _use(use: Use, scale: Scale) -> Use:
-    """Round a run outwards (up: it covers more) or inwards (down: only what it covers wherever it starts)."""
-    end = use.offset + use.cycles
-    if scale.rounding == "up":
-        offset = use.offset // scale.slot_cycles
-        return replace(use, offset=offset, cycles=slots(end, scale) - offset)
-    offset = -(-use.offset // scale.slot_cycles)
-    return replace(use, offset=offset, cycles=max(0, slots(end, scale) - offset))
+def _covering(uses: tuple[Use, ...], scale: Scale) -> tuple[Use, ...]:
+    """Return, for each unit, runs of slots that hold what the op holds at most at any cycle of the slot.
+
+    Runs of one op that share a slot but no cycle do not add up: the op starts at the beginning of a slot, so where
+    its runs lie within their slots is known.
+    """
+    result: list[Use] = []
+    for unit in dict.fromkeys(use.unit for use in uses):
+        runs = [use for use in uses if use.unit == unit]
+        last = max(use.offset + use.cycles for use in runs)
+        levels = [_most(runs, slot * scale.slot_cycles, scale.slot_cycles) for slot in range(slots(last, scale))]
+        result += _runs(unit, levels)
+    return tuple(result)
+
+
+def _most(runs: list[Use], first: int, length: int) -> int:
+    """Return the largest amount held at once during [first, first + length)."""
+    changes = {first, *(use.offset for use in runs if first < use.offset < first + length)}
+    held = (sum(use.amount for use in runs if use.offset <= at < use.offset + use.cycles) for at in changes)
+    return max(held)
+
+
+def _runs(unit: str, levels: list[int]) -> list[Use]:
+    """Return the runs of equal, positive amounts in ``levels`` (one per slot)."""
+    runs: list[Use] = []
+    for slot, level in enumerate(levels):
+        before = runs[-1] if runs else None
+        if level and before and before.amount == level and before.offset + before.cycles == slot:
+            runs[-1] = replace(before, cycles=before.cycles + 1)
+        elif level:
+            runs.append(Use(unit=unit, offset=slot, cycles=1, amount=level))
+    return runs
+
+
+def _contained(uses: tuple[Use, ...], scale: Scale) -> tuple[Use, ...]:
+    """Return runs rounded inwards: only the slots that they cover wherever in its slot the op starts."""
+    result = []
+    for use in uses:
+        first = -(-use.offset // scale.slot_cycles)
+        last = (use.offset + use.cycles) // scale.slot_cycles
+        if last > first:
+            result.append(replace(use, offset=first, cycles=last - first))
+    return tuple(result)
 
 
 def _edge(edge: PricedEdge, scale: Scale) -> PricedEdge:

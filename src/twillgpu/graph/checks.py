@@ -10,8 +10,8 @@ from twillgpu.machine.record import Machine
 
 
 def check_graph(graph: DepGraph, where: str) -> None:
-    """Raise ``InputError`` unless names are unique, edges and residents speak of known ops, aliases keep to one
-    space, and every cycle has a positive total distance.
+    """Raise ``InputError`` unless names are unique, edges, residents and legality pairs speak of known ops, aliases
+    keep to one space, and every cycle has a positive total distance.
     """
     if not graph.ops:
         raise InputError(f"{where}: ops", "the graph has no ops", "add at least one op")
@@ -74,9 +74,19 @@ def _check_references(graph: DepGraph, where: str) -> None:
         for index, resident in enumerate(graph.residents)
         for number, name in enumerate(resident.users)
     ]
+    pairs = graph.legality or ()
+    places += [
+        (f"legality[{index}].{end}", name)
+        for index, pair in enumerate(pairs)
+        for end, name in (("first", pair.first), ("second", pair.second))
+    ]
     for path, name in places:
         if name not in names:
             raise InputError(f"{where}: {path}", f"there is no op {name!r}", nearest(name, names))
+    for index, pair in enumerate(pairs):
+        if pair.first == pair.second:
+            what = f"an op always shares a group with itself, and both are {pair.first!r}"
+            raise InputError(f"{where}: legality[{index}].second", what, "name two ops")
 
 
 def _check_aliases(graph: DepGraph, where: str) -> None:

@@ -7,6 +7,7 @@ with its path inside the document.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import cast, get_args
 
 from twillgpu.errors import InputError
@@ -15,15 +16,20 @@ from twillgpu.graph.digest import with_digest
 from twillgpu.graph.document import Cursor, parse
 from twillgpu.graph.record import (
     EDGE_KINDS,
+    Concurrency,
     Cost,
     DepGraph,
     Edge,
     EdgeKind,
+    LegalityRelation,
+    LegalPair,
+    Limits,
     Op,
     Resident,
     Use,
     Value,
     ValueSpace,
+    VariableLatency,
 )
 from twillgpu.machine.load import from_mapping
 from twillgpu.machine.record import Machine
@@ -33,9 +39,22 @@ SCHEMA = "twillgpu-graph/1"
 MEMORIES = ("smem", "tmem")
 
 _GRAPH_REQUIRED = ("schema", "name", "ops", "edges")
-_GRAPH_OPTIONAL = ("machine", "trip_count", "fixed_bytes", "residents", "flop_per_iteration")
+_GRAPH_OPTIONAL = ("machine", "trip_count", "fixed_bytes", "flop_per_iteration", "residents", "legality", "limits")
 _OP_REQUIRED = ("name", "latency_cycles")
-_OP_OPTIONAL = ("kind", "source", "uses", "issue_cycles", "warps", "variable_latency", "result", "handoff_cycles")
+_OP_OPTIONAL = (
+    "kind",
+    "source",
+    "uses",
+    "issue_cycles",
+    "warps",
+    "variable_latency",
+    "asynchronous",
+    "result",
+    "handoff_cycles",
+)
+_EDGE_OPTIONAL = ("latency_cycles", "distance", "kind", "blocking", "handoff_cycles", "read_cycles")
+_LEGALITY_REQUIRED = ("rule", "relation", "first", "second")
+_LIMITS = ("max_groups", "max_warps", "registers", "concurrency", "variable_latency", "cross_group")
 
 
 def read_graph(text: str, where: str) -> DepGraph:
@@ -56,6 +75,8 @@ def read_graph(text: str, where: str) -> DepGraph:
         ops=tuple(_op(op) for op in root.child("ops").items()),
         edges=tuple(_edge(edge) for edge in root.child("edges").items()),
         residents=tuple(_resident(item) for item in root.child("residents").items()) if root.has("residents") else (),
+        legality=_legality(root.child("legality")),
+        limits=_limits(root.child("limits")) if root.has("limits") else Limits(),
         flop_per_iteration=_optional_integer(root, "flop_per_iteration") or 0,
     )
     check_graph(graph, where)
@@ -72,6 +93,8 @@ def write_graph(graph: DepGraph) -> str:
         head["machine"] = graph.machine if isinstance(graph.machine, str) else to_mapping(graph.machine)
     head["trip_count"] = graph.trip_count
     head["fixed_bytes"] = dict(graph.fixed_bytes)
+    if graph.limits != Limits():
+        head["limits"] = {key: value for key, value in asdict(graph.limits).items() if value is not None}
     if graph.flop_per_iteration:
         head["flop_per_iteration"] = graph.flop_per_iteration
     parts = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
@@ -79,6 +102,8 @@ def write_graph(graph: DepGraph) -> str:
     parts.append(_lines("edges", [_edge_entry(edge) for edge in graph.edges]))
     if graph.residents:
         parts.append(_lines("residents", [_resident_entry(resident) for resident in graph.residents]))
+    if graph.legality is not None:
+        parts.append(_lines("legality", [asdict(pair) for pair in graph.legality]))
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
@@ -109,6 +134,18 @@ def _optional_integer(cursor: Cursor, key: str, *, low: int = 0) -> int | None:
     return None if child.value is None else child.integer(low=low)
 
 
+def _optional_flag(cursor: Cursor, key: str) -> bool | None:
+    """Return a boolean that may be missing or ``null``."""
+    child = cursor.child(key)
+    return None if child.value is None else child.flag()
+
+
+def _optional_choice(cursor: Cursor, key: str, names: tuple[str, ...]) -> str | None:
+    """Return one of ``names``, which may be missing or ``null``."""
+    child = cursor.child(key)
+    return None if child.value is None else child.choice(names)
+
+
 def _fixed_bytes(cursor: Cursor) -> tuple[tuple[str, int], ...]:
     cursor.object((), MEMORIES)
     return tuple((key, cursor.child(key).integer()) for key in MEMORIES if cursor.has(key))
@@ -136,6 +173,7 @@ def _cost(cursor: Cursor) -> Cost:
         issue_cycles=cursor.child("issue_cycles").integer() if cursor.has("issue_cycles") else longest,
         latency_cycles=cursor.child("latency_cycles").integer(),
         handoff_cycles=_optional_integer(cursor, "handoff_cycles"),
+        asynchronous=_optional_flag(cursor, "asynchronous"),
     )
 
 
@@ -161,14 +199,46 @@ def _value(cursor: Cursor) -> Value:
 
 
 def _edge(cursor: Cursor) -> Edge:
-    cursor.object(("from", "to"), ("latency_cycles", "distance", "kind", "blocking"))
+    cursor.object(("from", "to"), _EDGE_OPTIONAL)
+    kind = cast("EdgeKind", cursor.child("kind").choice(EDGE_KINDS)) if cursor.has("kind") else "data"
+    if kind != "data" and cursor.child("read_cycles").value is not None:
+        raise cursor.child("read_cycles").fail(f"an edge of kind {kind} reads no value", "leave read_cycles out")
     return Edge(
         tail=cursor.child("from").name(),
         head=cursor.child("to").name(),
         latency_cycles=_optional_integer(cursor, "latency_cycles"),
         distance=cursor.child("distance").integer() if cursor.has("distance") else 0,
-        kind=cast("EdgeKind", cursor.child("kind").choice(EDGE_KINDS)) if cursor.has("kind") else "data",
+        kind=kind,
         blocking=cursor.has("blocking") and cursor.child("blocking").flag(),
+        handoff_cycles=_optional_integer(cursor, "handoff_cycles"),
+        read_cycles=_optional_integer(cursor, "read_cycles"),
+    )
+
+
+def _legality(cursor: Cursor) -> tuple[LegalPair, ...] | None:
+    return None if cursor.value is None else tuple(_pair(item) for item in cursor.items())
+
+
+def _pair(cursor: Cursor) -> LegalPair:
+    cursor.object(_LEGALITY_REQUIRED)
+    return LegalPair(
+        rule=cursor.child("rule").name(),
+        relation=cast("LegalityRelation", cursor.child("relation").choice(get_args(LegalityRelation))),
+        first=cursor.child("first").name(),
+        second=cursor.child("second").name(),
+    )
+
+
+def _limits(cursor: Cursor) -> Limits:
+    cursor.object((), _LIMITS)
+    variable = _optional_choice(cursor, "variable_latency", get_args(VariableLatency))
+    return Limits(
+        max_groups=_optional_integer(cursor, "max_groups", low=1),
+        max_warps=_optional_integer(cursor, "max_warps", low=1),
+        registers=_optional_integer(cursor, "registers"),
+        concurrency=cast("Concurrency | None", _optional_choice(cursor, "concurrency", get_args(Concurrency))),
+        variable_latency=cast("VariableLatency | None", variable),
+        cross_group=_optional_flag(cursor, "cross_group"),
     )
 
 
@@ -195,6 +265,8 @@ def _op_entry(op: Op) -> dict[str, object]:
     entry |= {"issue_cycles": op.cost.issue_cycles, "latency_cycles": op.cost.latency_cycles, "warps": op.warps}
     if op.variable_latency:
         entry["variable_latency"] = True
+    if op.cost.asynchronous is not None:
+        entry["asynchronous"] = op.cost.asynchronous
     if op.result is not None:
         entry["result"] = _value_entry(op.result)
     if op.cost.handoff_cycles is not None:
@@ -218,6 +290,10 @@ def _edge_entry(edge: Edge) -> dict[str, object]:
     entry |= {"distance": edge.distance, "kind": edge.kind}
     if edge.blocking:
         entry["blocking"] = True
+    if edge.handoff_cycles is not None:
+        entry["handoff_cycles"] = edge.handoff_cycles
+    if edge.read_cycles is not None:
+        entry["read_cycles"] = edge.read_cycles
     return entry
 
 

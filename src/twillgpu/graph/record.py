@@ -37,12 +37,17 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Price of an op in cycles: reservation table, issue time, latency, hand-off to another group."""
+    """Price of an op in cycles: reservation table, issue time, latency, hand-off to another group.
+
+    ``asynchronous``: whether it works on when its issue is over, so that it reads its operands until it completes;
+    ``None`` where that follows from the reservation table.
+    """
 
     uses: tuple[Use, ...]
     issue_cycles: int
     latency_cycles: int
     handoff_cycles: int | None = None
+    asynchronous: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +94,13 @@ class Op:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """``head`` of iteration i depends on ``tail`` of iteration i - ``distance``. ``latency_cycles`` is ``None``
-    where it is the tail's own latency (``data``) or follows from the kind.
+    """``head`` of iteration i depends on ``tail`` of iteration i - ``distance``.
+
+    Attributes:
+        latency_cycles: ``None`` where it is the tail's own latency (``data``) or follows from the kind.
+        handoff_cycles: what crossing groups adds, ``None`` where it follows from the tail and the kind.
+        read_cycles: how long after its start the head still reads the tail's value (``data`` only), ``None`` where
+            it follows from the head and the space of the value.
     """
 
     tail: str
@@ -99,6 +109,8 @@ class Edge:
     kind: EdgeKind = "data"
     blocking: bool = False
     latency_cycles: int | None = None
+    handoff_cycles: int | None = None
+    read_cycles: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +124,58 @@ class Resident:
     users: tuple[str, ...]
 
 
+LegalityRelation = Literal["together", "apart"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegalPair:
+    """A named legality sub-rule on two ops: they must share a group (``together``) or must not (``apart``)."""
+
+    rule: str
+    relation: LegalityRelation
+    first: str
+    second: str
+
+
+Concurrency = Literal["issue", "paper"]
+VariableLatency = Literal["designated", "iff", "free"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits below the machine's own and variants of the rules that a graph file asks for; ``None``: not said.
+
+    Attributes:
+        max_groups: at most so many warp groups.
+        max_warps: at most so many warps in the block.
+        registers: at most so many registers per thread; 0: unlimited.
+        concurrency, variable_latency, cross_group: see ``twillgpu.costs.record.RuleOptions``.
+    """
+
+    max_groups: int | None = None
+    max_warps: int | None = None
+    registers: int | None = None
+    concurrency: Concurrency | None = None
+    variable_latency: VariableLatency | None = None
+    cross_group: bool | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepGraph:
-    """A loop body. ``fixed_bytes`` is what lives outside the loop, per memory. ``machine`` is the machine that
-    a graph file names or carries, ``None`` for kernels. ``legality`` lists (rule, together|apart, op, op)
-    facts that the kernel's ops imply.
+    """A loop body.
+
+    Attributes:
+        name: name of the loop.
+        ops, edges: nodes and dependences.
+        trip_count: iterations, ``None`` where they are not known.
+        fixed_bytes: what lives outside the loop, per memory.
+        residents: values that live through the loop in registers.
+        legality: pairs of ops that must, or must not, share a group; ``None`` where they follow from the ops and
+            the legality rules of the machine.
+        limits: limits and variants of the rules that a graph file asks for.
+        machine: the machine that a graph file names or carries, ``None`` for kernels.
+        flop_per_iteration: operations of the tensor core in one iteration.
+        sha256: hash of the content.
     """
 
     name: str
@@ -125,6 +184,8 @@ class DepGraph:
     trip_count: int | None = None
     fixed_bytes: tuple[tuple[str, int], ...] = ()
     residents: tuple[Resident, ...] = ()
+    legality: tuple[LegalPair, ...] | None = None
+    limits: Limits = Limits()
     machine: str | Machine | None = None
     flop_per_iteration: int = 0
     sha256: str = ""
