@@ -38,6 +38,7 @@ def find_schedule(priced: Priced, options: SearchOptions | None = None, progress
     return Run(
         source=loaded.source,
         machine=loaded.machine,
+        limits=priced.limits,
         kernel=loaded.kernel,
         graph=loaded.graph,
         problem=priced.problem,

@@ -73,7 +73,9 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
         run = twillgpu.find_schedule(priced, search_options(values), progress)
     as_document = values["as_json"] or stage == "schedule"
     output.deliver(
-        write_schedule(run.problem, run.result) if as_document else twillgpu.report(run, width=output.width)
+        write_schedule(run.problem, run.result, run.limits)
+        if as_document
+        else twillgpu.report(run, width=output.width)
     )
     return EXIT[run.result.status]
 

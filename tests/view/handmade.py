@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twillgpu.costs.record import Bound, Bounds, PricedEdge, PricedOp, PricedValue, Problem, RuleOptions
+from twillgpu.costs.record import Bound, Bounds, PricedEdge, PricedOp, PricedValue, PriceOptions, Problem, RuleOptions
 from twillgpu.frontend.kernel import Kernel, KernelOp, KernelValue, Loop, TileType
 from twillgpu.graph.record import DepGraph, Use
 from twillgpu.machine.record import Figure, Groups, Handoff, Machine, Memory, Registers, Unit
@@ -170,6 +170,7 @@ KERNEL = Kernel(
 RUN = Run(
     source="kernel.py",
     machine=MACHINE,
+    limits=PriceOptions(),
     kernel=KERNEL,
     graph=DepGraph(name="hand", ops=(), edges=()),
     problem=PROBLEM,

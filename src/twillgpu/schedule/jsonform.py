@@ -12,9 +12,10 @@ import json
 from dataclasses import dataclass
 from typing import cast
 
-from twillgpu.costs.record import Problem
+from twillgpu.costs.record import PriceOptions, Problem
 from twillgpu.graph.document import Cursor, parse
 from twillgpu.graph.record import ValueSpace
+from twillgpu.schedule.jsonlimits import limit_entries, recorded_limits
 from twillgpu.schedule.jsonsaid import SAID
 from twillgpu.schedule.record import Buffer, Group, Schedule, ScheduledOp, SearchResult
 
@@ -27,14 +28,23 @@ _NAMES = ("graph", "machine", "graph_sha256", "machine_sha256")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleFile:
-    """A schedule as read from a file, and the number of stages that the file claims for it, if any."""
+    """A schedule as read from a file.
+
+    Attributes:
+        schedule: the schedule.
+        stages: the number of stages that the file claims for it, if any.
+        limits: limits and rules under which it was made, if the file records them.
+    """
 
     schedule: Schedule
     stages: int | None
+    limits: PriceOptions | None = None
 
 
-def schedule_to_json(problem: Problem, result: SearchResult) -> dict[str, object]:
+def schedule_to_json(problem: Problem, result: SearchResult, limits: PriceOptions | None = None) -> dict[str, object]:
     """Return the result of a search as JSON values, in the order in which ``write_schedule`` prints them.
+
+    ``limits`` are those under which the problem was priced, ``None`` to leave them out.
 
     Where the search found no schedule, ``ii_cycles``, ``stages`` and ``length_cycles`` are ``null`` and the lists
     are empty. ``optimal`` is ``true`` where the interval meets an analytic bound, ``"within N stages"`` where
@@ -61,15 +71,15 @@ def schedule_to_json(problem: Problem, result: SearchResult) -> dict[str, object
             }
             for refuted in result.refuted
         ],
-        "search": _search_entry(result),
+        "search": _search_entry(result, limits),
         "graph_sha256": problem.graph_sha256,
         "machine_sha256": problem.machine_sha256,
     }
 
 
-def write_schedule(problem: Problem, result: SearchResult) -> str:
+def write_schedule(problem: Problem, result: SearchResult, limits: PriceOptions | None = None) -> str:
     """Return the result of a search as text: one key, op, group or buffer a line."""
-    document = schedule_to_json(problem, result)
+    document = schedule_to_json(problem, result, limits)
     return "{\n" + ",\n".join(_line(key, value) for key, value in document.items()) + "\n}\n"
 
 
@@ -83,7 +93,7 @@ def read_schedule(text: str, where: str) -> Schedule:
 
 
 def read_schedule_file(text: str, where: str) -> ScheduleFile:
-    """Return the schedule and the stages claimed for it; raises ``InputError`` as ``read_schedule`` does."""
+    """Return the schedule and what the file claims and records; raises ``InputError`` as ``read_schedule`` does."""
     root = parse(text, where)
     _check_schema(root)
     root.object(_REQUIRED, (*_NAMES, "stages", "length_cycles", *SAID))
@@ -96,7 +106,8 @@ def read_schedule_file(text: str, where: str) -> ScheduleFile:
         )
     schedule = _schedule(root)
     _check_stages(root, schedule)
-    return ScheduleFile(schedule=schedule, stages=_claim(root, "stages"))
+    limits = recorded_limits(root.child("search").child("options"))
+    return ScheduleFile(schedule=schedule, stages=_claim(root, "stages"), limits=limits)
 
 
 def hash_mismatches(problem: Problem, schedule: Schedule) -> tuple[str, ...]:
@@ -120,7 +131,7 @@ def _optimal(result: SearchResult) -> bool | str:
         return False
     if result.bounds.bounds and result.bounds.binding.cycles == result.schedule.ii_cycles:
         return True
-    return f"within {result.max_stages} stages"
+    return f"within {result.max_stages} stage" + ("" if result.max_stages == 1 else "s")
 
 
 def _schedule_entries(problem: Problem, schedule: Schedule | None) -> dict[str, object]:
@@ -169,7 +180,7 @@ def _utilisation(problem: Problem, interval: int) -> dict[str, float]:
     return {unit.name: round(held[unit.name] / (unit.capacity * interval), 4) for unit in problem.units}
 
 
-def _search_entry(result: SearchResult) -> dict[str, object]:
+def _search_entry(result: SearchResult, limits: PriceOptions | None) -> dict[str, object]:
     return {
         "method": result.method,
         "solver": result.solver,
@@ -180,7 +191,7 @@ def _search_entry(result: SearchResult) -> dict[str, object]:
         "objective": dict(result.objective),
         "objective_proved": result.objective_proved,
         "attempts": [dataclasses.asdict(attempt) for attempt in result.attempts],
-        "options": dataclasses.asdict(result.options),
+        "options": {**dataclasses.asdict(result.options), **(limit_entries(limits) if limits is not None else {})},
     }
 
 

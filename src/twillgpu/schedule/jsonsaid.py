@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import get_args
 
 from twillgpu.graph.document import Cursor
+from twillgpu.schedule.jsonlimits import LIMITS
 from twillgpu.schedule.record import SearchOptions, Status
 
 Check = Callable[[Cursor], object]
@@ -68,6 +69,7 @@ def _any_key(check: Check) -> Check:
     return values
 
 
+_OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 _ATTEMPT: Mapping[str, Check] = {
     "purpose": Cursor.text,
     "slots": Cursor.integer,
@@ -86,7 +88,7 @@ _SEARCH: Mapping[str, Check] = {
     "objective": _any_key(_number),
     "objective_proved": Cursor.flag,
     "attempts": _each(_fields(_ATTEMPT)),
-    "options": _fields({field.name: _option for field in dataclasses.fields(SearchOptions)}),
+    "options": _fields(dict.fromkeys((*_OPTIONS, *LIMITS), _option)),
 }
 _BOUND: Mapping[str, Check] = {
     "name": Cursor.text,

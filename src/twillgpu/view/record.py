@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twillgpu.costs.record import Problem
+from twillgpu.costs.record import PriceOptions, Problem
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.graph.record import DepGraph
 from twillgpu.machine.record import Machine
@@ -17,7 +17,8 @@ class Run:
 
     Attributes:
         source: the file as the user named it.
-        machine: the machine, with the user's limits applied.
+        machine: the machine, without the user's limits.
+        limits: the user's limits, and the rules in force.
         kernel: the kernel that was scheduled (sub-tiled), ``None`` for graph JSON.
         graph: its loop body.
         problem: the graph priced on the machine.
@@ -28,6 +29,7 @@ class Run:
 
     source: str
     machine: Machine
+    limits: PriceOptions
     kernel: Kernel | None
     graph: DepGraph
     problem: Problem
