@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twillgpu.errors import InputError
-from twillgpu.frontend.kernel import Kernel, KernelOp, KernelValue, Loop, SubTile, TileType
+from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, SubTile, TileType
 from twillgpu.frontend.text import parse_kernel, print_kernel
 
 SCALAR = TileType(space="scalar", dtype="i32")
@@ -52,6 +52,49 @@ def test_names_that_are_keywords_and_names_with_other_characters_survive() -> No
     )
     kernel = dataclasses.replace(KERNEL, before=ops)
     assert parse_kernel(print_kernel(kernel)) == kernel
+
+
+WORDS = (
+    *("kernel", "target", "warps", "file", "remark", "layout", "argument", "before", "loop", "in", "range", "trips"),
+    *("carried", "yields", "result", "after", "body", "part", "of", "along", "from", "mutable", "registers", "none"),
+)
+"""Every word of the text form."""
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_of_the_text_form_may_be_any_name(word: str) -> None:
+    """In a kernel where everything that may have this name has it, behind everything that it may follow."""
+    tile = TileType(space="registers", shape=(2,), dtype=word, layout=word, mutable=True)
+    plain = KernelOp(name="plain", opcode=word, operands=(word,))
+    full = dataclasses.replace(
+        plain,
+        name="full",
+        attributes=((word, word),),
+        body=(word, word),
+        subtile=SubTile(dimension=0, index=0, count=2, origin=word),
+        source=word,
+    )
+    typed = dataclasses.replace(plain, name="typed", results=(KernelValue(name="typed", type=SCALAR),))
+    tiled = dataclasses.replace(plain, name="tiled", results=(KernelValue(name="of_tiled", type=tile),))
+    argument = KernelValue(name="carried_argument", type=SCALAR)
+    carried = Carried(argument=argument, initial=word, yielded=word, result="carried_result")
+    loop = dataclasses.replace(LOOP, name=word, lower=word, upper=word, step=word, carried=(carried,))
+    kernel = dataclasses.replace(
+        KERNEL,
+        name=word,
+        target=word,
+        source_file=word,
+        remarks=(word,),
+        arguments=(KernelValue(name=word, type=SCALAR),),
+    )
+    for before in ((), (plain,), (full,), (typed,), (tiled,)):
+        ops = (*before, dataclasses.replace(full, name=word))
+        for whole in (
+            dataclasses.replace(kernel, loop=loop, before=ops),
+            dataclasses.replace(kernel, loop=dataclasses.replace(loop, body=ops)),
+            dataclasses.replace(kernel, loop=loop, after=ops),
+        ):
+            assert parse_kernel(print_kernel(whole)) == whole
 
 
 text = st.text(max_size=8)
