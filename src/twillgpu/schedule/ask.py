@@ -38,6 +38,10 @@ EXPLAIN_WORK = 0.5
 """For each rule left out to explain a refutation."""
 
 
+Progress = Callable[[str], None]
+"""Called with one line of text per step of a search."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A schedule or ``None``; whether its secondary objective is proved; whether ``None`` is a definite no."""
@@ -52,23 +56,24 @@ class Asker:
 
     Attributes:
         attempts: every solver call so far.
+        work: deterministic work units spent.
+        last_refuted: interval in slots, and slot, of the last refutation.
     """
 
-    def __init__(
-        self, problem: Problem, options: SearchOptions, stages: int, progress: Callable[[str], None]
-    ) -> None:
+    def __init__(self, problem: Problem, options: SearchOptions, stages: int, progress: Progress) -> None:
         self.problem = problem
         self.options = options
         self.stages = stages
         self.progress = progress
         self.attempts: list[Attempt] = []
-        self._work = 0.0
+        self.work = 0.0
         self._started = time.monotonic()
         self._refuted: dict[tuple[int, int], bool] = {}
+        self.last_refuted = (1, 1)
 
     def spent(self) -> bool:
         """Return whether the work or the time of this search is used up."""
-        return self._work >= self.options.work_limit or self._seconds_left() <= 0
+        return self.work >= self.options.work_limit or self._seconds_left() <= 0
 
     def find(self, count: int, slot: int, lower: int) -> Found:
         """Look for a schedule at ``count`` slots or less.
@@ -93,7 +98,7 @@ class Asker:
     def improve(self, schedule: Schedule, count: int, slot: int) -> Schedule:
         """Return a schedule at ``count`` slots of a better partition near that of ``schedule``, or itself."""
         best = schedule
-        limit = self._work + IMPROVE_WORK
+        limit = self.work + IMPROVE_WORK
         order = tuple(name for name in self.options.objective if name == "stages")
 
         def feasible(groups: dict[str, int]) -> bool:
@@ -107,7 +112,7 @@ class Asker:
             return True
 
         def spent() -> bool:
-            return self._work >= limit or self.spent()
+            return self.work >= limit or self.spent()
 
         groups = canonical(self.problem, {op.name: op.group for op in schedule.ops})
         descend(self.problem, groups, self.options.objective, feasible, spent)
@@ -145,7 +150,7 @@ class Asker:
             reply, proved = self._solve(asked, slot)
             known = known and reply.outcome != "unknown"
             schedule = self._finish(reply, asked, slot, lower) if reply.starts else None
-            if schedule is not None or reply.outcome == "unknown":
+            if schedule is not None or not reply.starts:
                 return Found(schedule=schedule, proved=proved, known=known)
         return Found(schedule=None, proved=False, known=known)
 
@@ -166,15 +171,17 @@ class Asker:
         self, purpose: str, question: Question, objective: tuple[str, ...], slot: int, work: float, turn: int = 0
     ) -> Answer:
         reply = answer(question, objective, self._effort(work, turn))
-        self._work += reply.work
+        self.work += reply.work
         general = not (question.pure or question.placement or question.groups) and question.rounding != "up"
         if general:
             self._refuted[question.interval, slot] = reply.outcome == "infeasible"
+        if general and reply.outcome == "infeasible":
+            self.last_refuted = (question.interval, slot)
         self._record(purpose, question.interval, slot, reply.outcome, reply.seconds)
         return reply
 
     def _effort(self, work: float, turn: int = 0) -> Effort:
-        left = max(0.1, self.options.work_limit - self._work)
+        left = max(0.1, self.options.work_limit - self.work)
         return Effort(work=min(work, left), seconds=max(0.1, self._seconds_left()), seed=self.options.seed + turn)
 
     def _seconds_left(self) -> float:

@@ -29,8 +29,9 @@ def families(question: Question, effort: Effort) -> tuple[str, ...]:
 
 def reason(forced_by: tuple[str, ...], stages: int) -> str:
     """Return the reason in words."""
+    within = "1 stage" if stages == 1 else f"{stages} stages"
     if not forced_by:
-        return f"no schedule of at most {stages} stages; no single rule forces it"
+        return f"no schedule of at most {within}; no single rule forces it"
     hints = {name: hint for name, _, hint in FAMILIES}
     parts = [f"{name} (possible with {hints[name]})" for name in forced_by]
-    return f"no schedule of at most {stages} stages; forced by " + ", ".join(parts)
+    return f"no schedule of at most {within}; forced by " + ", ".join(parts)

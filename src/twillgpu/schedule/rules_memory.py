@@ -14,10 +14,6 @@ from twillgpu.schedule.literals import Literal, negate, weighted
 from twillgpu.schedule.storage import Storage, storages
 
 
-SPARE = 10
-"""One part in so many of SMEM."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
     """Something that occupies bytes of a memory while its literal at a time holds."""
@@ -38,15 +34,9 @@ def memory_capacity(core: Core) -> None:
         if _always_fits(core, tenants, room):
             continue
         lives = [_lives(core, tenant) for tenant in tenants]
-        _limit(core, tenants, lives, room - _margin(core, memory, room))
+        _limit(core, tenants, lives, room)
         if core.question.placement:
             _place(core, tenants, lives, room)
-
-
-def _margin(core: Core, memory: Memory, room: int) -> int:
-    """Return the part of SMEM that a schedule without places leaves free, so that places are likely to exist."""
-    spare = memory.name == "smem" and core.question.rounding == "up" and not core.question.placement
-    return room // SPARE if spare else 0
 
 
 def _tenants(core: Core, memory: Memory) -> Iterator[Tenant]:
