@@ -26,8 +26,11 @@ def draft(interval: int, /, *, where: dict[str, int] | None = None, **at: int) -
     return Draft(ii_cycles=interval, starts=at, groups=where or dict.fromkeys(at, 0))
 
 
-def polished(tiny: Problem, first: Draft, *, keep_lifetimes: bool = False, stages: int = 3) -> Draft:
-    found = polish(tiny, first, lower=1, stages=stages, keep_lifetimes=keep_lifetimes)
+BOTH = frozenset({"registers", "buffers"})
+
+
+def polished(tiny: Problem, first: Draft, *, keep: frozenset[str] = frozenset(), stages: int = 3) -> Draft:
+    found = polish(tiny, first, lower=1, stages=stages, keep=keep)
     assert found is not None
     return found
 
@@ -49,7 +52,7 @@ def test_the_order_on_a_unit_is_kept() -> None:
 
 def test_the_interval_is_not_below_the_bound() -> None:
     alone = problem([Node(name="a", uses=(use(cycles=3),))])
-    found = polish(alone, draft(9, a=0), lower=7, stages=1, keep_lifetimes=False)
+    found = polish(alone, draft(9, a=0), lower=7, stages=1, keep=frozenset())
     assert found is not None
     assert found.ii_cycles == 7
 
@@ -81,7 +84,7 @@ def test_a_wait_stays_clear_of_the_ops_around_it() -> None:
 def test_no_draft_becomes_none() -> None:
     # b starts a cycle before a's result is there.
     chain = problem([Node(name="a", latency=3), Node(name="b")], [Dep(tail="a", head="b", distance=1)])
-    assert polish(chain, draft(2, a=0, b=0), lower=1, stages=1, keep_lifetimes=False) is None
+    assert polish(chain, draft(2, a=0, b=0), lower=1, stages=1, keep=frozenset()) is None
 
 
 def test_lifetimes_that_take_turns_go_on_taking_turns() -> None:
@@ -93,7 +96,7 @@ def test_lifetimes_that_take_turns_go_on_taking_turns() -> None:
         memories=memory,
     )
     first = draft(12, a=0, b=5)
-    assert polished(pair, first, keep_lifetimes=True).ii_cycles == 7
+    assert polished(pair, first, keep=BOTH).ii_cycles == 7
     assert polished(pair, first).ii_cycles == 5
 
 
@@ -130,8 +133,8 @@ def test_a_draft_that_holds_becomes_no_worse(tiny: Problem, more: int, skipped: 
     if smallest is None:
         return
     for schedule in islice(schedules(tiny, smallest[0] + more, STAGES), skipped, skipped + 1):
-        for keep in (False, True):
-            found = polish(tiny, draft_of(schedule), lower=1, stages=STAGES, keep_lifetimes=keep)
+        for keep in (frozenset(), BOTH):
+            found = polish(tiny, draft_of(schedule), lower=1, stages=STAGES, keep=keep)
             assert found is not None
             assert found.ii_cycles <= schedule.ii_cycles
             assert found.groups == groups(schedule)

@@ -26,7 +26,7 @@ FIRST_WORK = 2.5
 """For the best schedule at one interval."""
 ANY_WORK = 2.0
 """For any schedule at one interval."""
-RETRY_WORK = 4.5
+RETRY_WORK = 3.5
 """For the same with another seed: solving times spread widely."""
 TRY_WORK = 1.0
 """For one partition near a known one."""
@@ -89,11 +89,12 @@ class Asker:
             found = self._find(self._question(count, slot, "up"), slot, lower)
         return found
 
-    def find_any(self, count: int, slot: int, lower: int, turn: int) -> Schedule | None:
-        """Look once more for any schedule at ``count`` slots, with another seed for every ``turn``."""
-        question = self._question(count, slot, "up", pure=self._mixing())
+    def find_any(self, count: int, slot: int, lower: int, turn: int) -> Found:
+        """Look for any schedule at ``count`` slots, with another seed for every ``turn``; no objective."""
+        question = replace(self._question(count, slot, "up", pure=self._mixing()), spare=True)
         reply = self._ask("find any", question, (), slot, RETRY_WORK, turn)
-        return self._finish(reply, question, slot, lower) if reply.starts else None
+        schedule = self._finish(reply, question, slot, lower) if reply.starts else None
+        return Found(schedule=schedule, proved=False, known=reply.outcome != "unknown")
 
     def improve(self, schedule: Schedule, count: int, slot: int) -> Schedule:
         """Return a schedule at ``count`` slots of a better partition near that of ``schedule``, or itself."""

@@ -22,6 +22,7 @@ class Question:
         pure: no op in a group that is not its own kind: only variable-latency ops in their group, and no op in a
             group wider than it needs. A solution is best in the first objective, so nothing is lost where it exists.
         placement: demand places in the memories that the sum alone does not settle.
+        spare: leave a part of SMEM free, so that places are likely to exist for what is found.
         small_registers: register values of at most so many registers per thread are counted once per group that
             holds them instead of slot by slot (``up``), or not at all (``down``).
         groups: the group of every op where the partition is given, otherwise ``None``.
@@ -34,6 +35,7 @@ class Question:
     rounding: Choice["up", "down", "exact"]
     pure: bool = False
     placement: bool = False
+    spare: bool = False
     small_registers: int = 0
     groups: tuple[tuple[str, int], ...] | None = None
     without: frozenset[str] = field(default=frozenset())

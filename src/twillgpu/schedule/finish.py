@@ -8,23 +8,31 @@ from twillgpu.schedule.model import Answer
 from twillgpu.schedule.polish import Draft, polish
 from twillgpu.schedule.record import Schedule
 
+KEPT: tuple[tuple[frozenset[str], ...], ...] = (
+    (frozenset(),),
+    (frozenset({"registers"}), frozenset({"buffers"})),
+    (frozenset({"registers", "buffers"}),),
+)
+"""Whose lifetimes keep their order, from the freest to the strictest; the best of a row is taken."""
+
 
 def finish(
     problem: Problem, answer: Answer, *, slots: int, slot_cycles: int, lower: int, stages: int
 ) -> Schedule | None:
     """Return the schedule of smallest interval in the order of ``answer``, ``None`` where registers or places fail.
 
-    First the order on units alone is kept; where the values then live together do not fit, the order of
-    lifetimes too; at last the coarse starts themselves.
+    First the order on units alone is kept; where the values then live together do not fit, the order of the
+    lifetimes in registers, or in SMEM and TMEM, or both; at last the coarse starts themselves.
     """
     draft = Draft(
         ii_cycles=slots * slot_cycles,
         starts={name: start * slot_cycles for name, start in answer.starts.items()},
         groups=answer.groups,
     )
-    for keep_lifetimes in (False, True):
-        polished = polish(problem, draft, lower=lower, stages=stages, keep_lifetimes=keep_lifetimes)
-        schedule = assemble(problem, polished) if polished is not None else None
-        if schedule is not None:
-            return schedule
+    for choices in KEPT:
+        polished = [polish(problem, draft, lower=lower, stages=stages, keep=keep) for keep in choices]
+        schedules = [assemble(problem, found) for found in polished if found is not None]
+        fitting = [schedule for schedule in schedules if schedule is not None]
+        if fitting:
+            return min(fitting, key=lambda schedule: schedule.ii_cycles)
     return assemble(problem, draft)

@@ -32,11 +32,11 @@ class _Before:
     later: Moment
 
 
-def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep_lifetimes: bool) -> Draft | None:
+def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep: frozenset[str]) -> Draft | None:
     """Return the schedule of smallest interval (>= ``lower``) in the order of ``draft``, then of shortest
     lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles.
     """
-    orders = list(_orders(problem, draft, keep_lifetimes=keep_lifetimes))
+    orders = list(_orders(problem, draft, keep))
     first = _Program(problem, draft, orders, lower=lower, upper=draft.ii_cycles, stages=stages)
     first.model.minimize(first.interval)
     shorter = first.solve()
@@ -112,12 +112,14 @@ _NO_EDGE = PricedEdge(
 )
 
 
-def _orders(problem: Problem, draft: Draft, *, keep_lifetimes: bool) -> Iterator[_Before]:
+def _orders(problem: Problem, draft: Draft, keep: frozenset[str]) -> Iterator[_Before]:
     yield from _dependences(problem, draft.groups)
     yield from _unit_orders(problem, draft)
     yield from _wait_orders(problem, draft)
-    if keep_lifetimes:
-        yield from _lifetime_orders(problem, draft)
+    if "registers" in keep:
+        yield from _lifetime_orders(draft, register_lifetimes(problem, draft.groups))
+    if "buffers" in keep:
+        yield from _lifetime_orders(draft, buffer_lifetimes(problem, draft.groups))
 
 
 def _dependences(problem: Problem, groups: Mapping[str, int]) -> Iterator[_Before]:
@@ -184,9 +186,8 @@ def wait_window(problem: Problem, op: PricedOp) -> int:
     return max((use.offset + use.cycles for use in op.uses), default=op.issue_cycles)
 
 
-def _lifetime_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
+def _lifetime_orders(draft: Draft, lifetimes: list[Lifetime]) -> Iterator[_Before]:
     """Keep lifetimes of one holder apart that are apart; so no sum of live values grows."""
-    lifetimes = [*register_lifetimes(problem, draft.groups), *buffer_lifetimes(problem, draft.groups)]
     loose = [life for life in lifetimes if not life.pinned]
     for index, one in enumerate(loose):
         for other in loose[index:]:

@@ -13,6 +13,9 @@ from twillgpu.schedule.core import Core
 from twillgpu.schedule.literals import Literal, negate, weighted
 from twillgpu.schedule.storage import Storage, storages
 
+SPARE = 6
+"""One part in so many of SMEM is left free where a question asks for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
@@ -34,7 +37,8 @@ def memory_capacity(core: Core) -> None:
         if _always_fits(core, tenants, room):
             continue
         lives = [_lives(core, tenant) for tenant in tenants]
-        _limit(core, tenants, lives, room)
+        spare = room // SPARE if core.question.spare and memory.name == "smem" else 0
+        _limit(core, tenants, lives, room - spare)
         if core.question.placement:
             _place(core, tenants, lives, room)
 

@@ -89,7 +89,7 @@ def _climb(state: State) -> None:
         count, slot = _slots(state, interval)
         if state.find(count, slot).schedule is not None:
             return
-        near = interval < (first + NEAR - 1) * state.slot
+        near = not state.unknown and interval < (first + NEAR - 1) * state.slot
         interval = interval + state.slot if near else interval * GROWTH
 
 
@@ -103,7 +103,7 @@ def _slots(state: State, interval: float) -> tuple[int, int]:
 
 def _close_in(state: State) -> None:
     """Look for schedules between the bound and the best one, halving the distance each time."""
-    low = -(-state.lower // state.slot) + NEAR - 1
+    low = -(-state.lower // state.slot) + (0 if state.unknown else NEAR - 1)
     while state.searching() and state.best is not None:
         high = -(-state.best.ii_cycles // state.slot)
         if high - low <= 1:
@@ -121,7 +121,7 @@ def _retry(state: State) -> None:
         for count, slot in state.unknown:
             if (state.best is None or (count - 1) * slot < state.best.ii_cycles) and state.searching():
                 found = state.asker.find_any(count, slot, state.lower, turn)
-                state.keep(found, (count, slot), proved=False)
+                state.keep(found.schedule, (count, slot), proved=False)
 
 
 def _improve(state: State, slot: int) -> None:

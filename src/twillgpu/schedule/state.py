@@ -9,7 +9,7 @@ from twillgpu.schedule.reasons import reason
 from twillgpu.schedule.record import Refuted, Schedule, SearchOptions, Status
 from twillgpu.schedule.resolution import default_stages, serial_interval, slot_cycles
 
-SHARE = 0.6
+SHARE = 0.8
 """Share of the effort after which the coarse search for better schedules ends."""
 
 
@@ -69,8 +69,14 @@ class State:
         return self.open() and self.asker.work < SHARE * self.options.work_limit
 
     def find(self, count: int, slot: int) -> Found:
-        """Ask for a schedule at ``count`` slots; keep the better one; remember if the solver could not tell."""
-        found = self.asker.find(count, slot, self.lower)
+        """Ask for a schedule at ``count`` slots; keep the better one; remember if the solver could not tell.
+
+        Once it could not, the secondary objective is left for later: any schedule will do.
+        """
+        if self.unknown:
+            found = self.asker.find_any(count, slot, self.lower, 0)
+        else:
+            found = self.asker.find(count, slot, self.lower)
         self.keep(found.schedule, (count, slot), proved=found.proved)
         if found.schedule is None and not found.known:
             self.unknown.append((count, slot))
