@@ -65,6 +65,7 @@ LIMITS = [
     PriceOptions(lift=("mma_reader", "carried_registers")),
     PriceOptions(rules=RuleOptions(concurrency="paper")),
     PriceOptions(rules=RuleOptions(variable_latency="iff")),
+    PriceOptions(columns="fixed", lift=("mma_reader",)),
     PriceOptions(rules=RuleOptions(variable_latency="free", cross_group=False), max_groups=2),
 ]
 

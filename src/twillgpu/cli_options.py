@@ -49,6 +49,12 @@ LIMITS: tuple[Decorator, ...] = (
         help="Ops of variable latency sit in the first group; sit there alone (iff, as in the paper); or anywhere. "
         "Default: designated.",
     ),
+    click.option(
+        "--columns",
+        type=click.Choice(["free", "fixed"]),
+        help="Share tensor memory wherever lifetimes allow (free, the default), or keep each operand that software "
+        "stores in the columns of the product that it is made from (fixed: P over S).",
+    ),
     click.option("--lift", multiple=True, metavar="RULE", help="Do not apply this legality rule. May be repeated."),
 )
 
@@ -102,12 +108,12 @@ def price_options(values: Values, carried: PriceOptions) -> PriceOptions:
     given.
     """
     rules = {name: values[name] for name in ("concurrency", "variable_latency", "cross_group")}
-    limits = {"max_groups": values["max_groups"], "max_warps": values["warps"], "registers": values["registers"]}
+    limits = {name: values[name] for name in ("max_groups", "registers", "columns")}
     return replace(
         carried,
         rules=replace(carried.rules, **_given(rules)),
         lift=values["lift"] or carried.lift,
-        **_given(limits),
+        **_given({"max_warps": values["warps"], **limits}),
     )
 
 

@@ -228,7 +228,8 @@ def _with_cost(op: Op, priced: PricedOp) -> Op:
         handoff_cycles=priced.handoff_cycles,
         asynchronous=priced.asynchronous,
     )
-    return replace(op, cost=cost)
+    shared = priced.value.alias if priced.value is not None else None
+    return replace(op, cost=cost, result=op.result and replace(op.result, alias=shared))
 
 
 def _with_times(edge: PricedEdge) -> Edge:

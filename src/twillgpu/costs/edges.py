@@ -86,9 +86,15 @@ def _handoff(edge: Edge, tail: PricedOp, latency: int, *, chained: bool, barrier
         return tail.real_latency_cycles - latency + tail.handoff_cycles
     if edge.kind == "data":
         return tail.handoff_cycles
-    completes = edge.kind in ("anti", "output", "memory")
+    return completion_hop(tail, barrier) if edge.kind in ("anti", "output", "memory") else barrier
+
+
+def completion_hop(tail: PricedOp, barrier: int) -> int:
+    """Return what another group pays to learn that ``tail`` has completed: ``barrier`` cycles, or nothing where its
+    unit itself arrives on the barrier.
+    """
     in_memory = tail.value is not None and tail.value.space != "registers"
-    return 0 if completes and tail.asynchronous and in_memory else barrier
+    return 0 if tail.asynchronous and in_memory else barrier
 
 
 def _read(edge: Edge, tail: PricedOp, head: PricedOp, barrier: int) -> int:

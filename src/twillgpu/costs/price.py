@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twillgpu.costs.columns import with_fixed_columns
 from twillgpu.costs.edges import price_edge
 from twillgpu.costs.legality import legal_pairs
 from twillgpu.costs.limits import check_fixed, check_residents, check_value, limited, options_of, round_up
@@ -36,7 +37,7 @@ def price(graph: DepGraph, machine: Machine, options: PriceOptions | None = None
     ops = tuple(_priced(op, prices[op.name], op.name in streaming, machine, fixed) for op in graph.ops)
     by_name = {op.name: op for op in ops}
     check_residents(graph, machine)
-    return Problem(
+    problem = Problem(
         name=graph.name,
         machine=machine.name,
         ops=ops,
@@ -55,6 +56,7 @@ def price(graph: DepGraph, machine: Machine, options: PriceOptions | None = None
         graph_sha256=graph.sha256,
         machine_sha256=machine.sha256,
     )
+    return with_fixed_columns(problem) if options.columns == "fixed" else problem
 
 
 def _price_of(op: Op, machine: Machine) -> Price:

@@ -24,6 +24,7 @@ from twillgpu.machine.record import Groups, Handoff, Memory, Registers, Unit
 __all__ = [
     "Bound",
     "Bounds",
+    "Columns",
     "Concurrency",
     "LegalPair",
     "LegalityRelation",
@@ -123,6 +124,9 @@ class RuleOptions:
     cross_group: bool = True
 
 
+Columns = Literal["free", "fixed"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceOptions:
     """Limits below the machine's own, and the rules in force.
@@ -133,6 +137,8 @@ class PriceOptions:
         max_warps: at most so many warps in the block; ``None``: the machine's limit.
         registers: at most so many registers per thread; ``None``: the machine's limit; 0: unlimited.
         lift: legality sub-rules that do not apply.
+        columns: ``free``: TMEM is shared wherever lifetimes allow; ``fixed``: an operand that software stores is in
+            the columns of the product that it is made from (``twillgpu.costs.columns``).
     """
 
     rules: RuleOptions = RuleOptions()
@@ -140,6 +146,7 @@ class PriceOptions:
     max_warps: int | None = None
     registers: int | None = None
     lift: tuple[str, ...] = ()
+    columns: Columns = "free"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

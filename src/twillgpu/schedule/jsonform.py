@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import cast
 
+from twillgpu.costs.columns import fixed_columns
 from twillgpu.costs.record import PriceOptions, Problem
 from twillgpu.graph.document import Cursor, parse
 from twillgpu.graph.record import ValueSpace
@@ -71,6 +72,7 @@ def schedule_to_json(problem: Problem, result: SearchResult, limits: PriceOption
             }
             for refuted in result.refuted
         ],
+        "fixed_columns": _fixed_columns_entry(problem),
         "search": _search_entry(result, limits),
         "graph_sha256": problem.graph_sha256,
         "machine_sha256": problem.machine_sha256,
@@ -178,6 +180,19 @@ def _utilisation(problem: Problem, interval: int) -> dict[str, float]:
     for use in (use for op in problem.ops for use in op.uses):
         held[use.unit] += use.cycles * use.amount
     return {unit.name: round(held[unit.name] / (unit.capacity * interval), 4) for unit in problem.units}
+
+
+def _fixed_columns_entry(problem: Problem) -> dict[str, object] | None:
+    found = fixed_columns(problem)
+    if found is None:
+        return None
+    return {
+        "shared": [dataclasses.asdict(pair) for pair in found.shared],
+        "lower_bound_cycles": found.bounds.binding.cycles,
+        "bound": found.bounds.binding.name,
+        "reason": found.bounds.binding.reason,
+        "impossible": list(found.bounds.impossible),
+    }
 
 
 def _search_entry(result: SearchResult, limits: PriceOptions | None) -> dict[str, object]:

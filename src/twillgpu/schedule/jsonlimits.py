@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast, get_args
 
-from twillgpu.costs.record import Concurrency, PriceOptions, RuleOptions, VariableLatency
+from twillgpu.costs.record import Columns, Concurrency, PriceOptions, RuleOptions, VariableLatency
 from twillgpu.graph.document import Cursor
 
-LIMITS = ("max_groups", "max_warps", "registers", "concurrency", "variable_latency", "cross_group", "lift")
+LIMITS = ("max_groups", "max_warps", "registers", "concurrency", "variable_latency", "cross_group", "lift", "columns")
 """Keys of the entries; ``null`` for a limit is the machine's own."""
 
 
@@ -22,6 +22,7 @@ def limit_entries(options: PriceOptions) -> dict[str, object]:
         "variable_latency": options.rules.variable_latency,
         "cross_group": options.rules.cross_group,
         "lift": list(options.lift),
+        "columns": options.columns,
     }
 
 
@@ -47,6 +48,7 @@ def recorded_limits(cursor: Cursor) -> PriceOptions | None:
         max_warps=_limit(known, "max_warps", low=1),
         registers=_limit(known, "registers", low=0),
         lift=tuple(item.name() for item in known["lift"].items()) if "lift" in known else (),
+        columns=cast("Columns", _choice(known, "columns", Columns) or "free"),
     )
 
 

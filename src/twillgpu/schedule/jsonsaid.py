@@ -57,6 +57,16 @@ def _fields(checks: Mapping[str, Check]) -> Check:
     return fields
 
 
+def _or_null(check: Check) -> Check:
+    """Return a check of a value that is ``null`` or passes ``check``."""
+
+    def value(cursor: Cursor) -> None:
+        if cursor.value is not None:
+            check(cursor)
+
+    return value
+
+
 def _any_key(check: Check) -> Check:
     """Return a check of an object with any keys whose values pass ``check``."""
 
@@ -101,6 +111,13 @@ _REFUTED: Mapping[str, Check] = {
     "reason": Cursor.text,
     "families": _each(Cursor.text),
 }
+_FIXED_COLUMNS: Mapping[str, Check] = {
+    "shared": _each(_fields({"value": Cursor.text, "product": Cursor.text})),
+    "lower_bound_cycles": Cursor.integer,
+    "bound": Cursor.text,
+    "reason": Cursor.text,
+    "impossible": _each(Cursor.text),
+}
 
 SAID: Mapping[str, Check] = {
     "status": _status,
@@ -112,6 +129,7 @@ SAID: Mapping[str, Check] = {
     "bounds": _each(_fields(_BOUND)),
     "impossible": _each(Cursor.text),
     "refuted": _each(_fields(_REFUTED)),
+    "fixed_columns": _or_null(_fields(_FIXED_COLUMNS)),
     "search": _fields(_SEARCH),
 }
 """The top-level keys that are checked for their form only."""

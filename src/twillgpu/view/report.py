@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twillgpu.schedule.record import Schedule
 from twillgpu.view.claim import bounds_section, claim_section, refuted_section
+from twillgpu.view.columns import columns_remark, columns_section
 from twillgpu.view.picture import picture
 from twillgpu.view.plan import buffers_section, groups_section, ops_section, utilisation_section
 from twillgpu.view.prediction import prediction_section
@@ -25,6 +26,7 @@ def report(run: Run, *, width: int = WIDTH) -> str:
         *claim_section(result),
         *bounds_section(result),
         *refuted_section(result),
+        *columns_section(run.problem, result),
     ]
     if result.schedule is not None:
         lines += _schedule_sections(run, result.schedule, width)
@@ -51,7 +53,8 @@ def _subject(run: Run) -> str:
 
 
 def _remarks(run: Run) -> list[str]:
-    return section("Remarks", [line for remark in run.remarks for line in wrap(f"- {remark}", hang="  ")])
+    remarks = [*run.remarks, *([columns_remark(run.problem)] if run.limits.columns == "fixed" else [])]
+    return section("Remarks", [line for remark in remarks for line in wrap(f"- {remark}", hang="  ")])
 
 
 def _schedule_sections(run: Run, schedule: Schedule, width: int) -> list[str]:
