@@ -36,7 +36,7 @@ def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep: fro
     """Return the schedule of smallest interval (>= ``lower``) in the order of ``draft``, then of shortest
     lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles.
     """
-    orders = list(_orders(problem, draft, keep))
+    orders = list(_orders(problem, draft, max(1, lower), keep))
     first = _Program(problem, draft, orders, lower=lower, upper=draft.ii_cycles, stages=stages)
     first.model.minimize(first.interval)
     shorter = first.solve()
@@ -112,9 +112,9 @@ _NO_EDGE = PricedEdge(
 )
 
 
-def _orders(problem: Problem, draft: Draft, keep: frozenset[str]) -> Iterator[_Before]:
+def _orders(problem: Problem, draft: Draft, lower: int, keep: frozenset[str]) -> Iterator[_Before]:
     yield from _dependences(problem, draft.groups)
-    yield from _unit_orders(problem, draft)
+    yield from _unit_orders(problem, draft, lower)
     yield from _wait_orders(problem, draft)
     if "registers" in keep:
         yield from _lifetime_orders(draft, register_lifetimes(problem, draft.groups))
@@ -129,11 +129,14 @@ def _dependences(problem: Problem, groups: Mapping[str, int]) -> Iterator[_Befor
         yield _Before(earlier=tail, later=Moment(op=edge.head, turns=edge.distance))
 
 
-def _unit_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
-    """Keep every pair of uses of a unit apart that is apart, where the unit cannot serve all at once."""
+def _unit_orders(problem: Problem, draft: Draft, lower: int) -> Iterator[_Before]:
+    """Keep every pair of uses of a unit apart that is apart, where the unit cannot serve all at once.
+
+    A use counts as often as it meets itself at the smallest interval that may come out.
+    """
     for unit in problem.units:
         runs = [(op.name, use) for op in problem.ops for use in op.uses if use.unit == unit.name]
-        if sum(use.amount * -(-use.cycles // draft.ii_cycles) for _, use in runs) <= unit.capacity:
+        if sum(use.amount * -(-use.cycles // lower) for _, use in runs) <= unit.capacity:
             continue
         spans = [
             (Moment(op=name, cycles=use.offset), Moment(op=name, cycles=use.offset + use.cycles))
