@@ -12,6 +12,7 @@ from twillgpu.schedule.search import search
 from twillgpu.verify import check
 from twillgpu.verify.record import Verified, Violation
 from twillgpu.view.record import Run
+from twillgpu.view.text import plural
 
 Progress = Callable[[str], None]
 
@@ -60,6 +61,6 @@ def _insist(violations: tuple[Violation, ...]) -> None:
     first = violations[0]
     raise TwillError(
         "search",
-        f"the schedule found breaks {len(violations)} rules, first {first.rule}: {first.message}",
+        f"the schedule found has {plural(len(violations), 'violation')}, first {first.rule}: {first.message}",
         "this is a defect of twillgpu: please report it with the output of --emit graph",
     )

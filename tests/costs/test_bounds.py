@@ -74,6 +74,12 @@ def test_a_circuit_and_its_name() -> None:
     )
 
 
+def test_one_cycle_is_no_plural() -> None:
+    reasons = [one.reason for one in bounds(priced(graph((op("a", 1),), (edge("a", "a", 1),)), FREE)).bounds]
+    assert "alu: (a 1) / 2 shares = 1 cycle" in reasons
+    assert "recurrence: a -> a: 1 cycle" in reasons
+
+
 def test_no_circuit_no_bound() -> None:
     assert bound(priced(graph((op("a"), op("b")), (edge("a", "b"),)), FREE), "recurrence") is None
 

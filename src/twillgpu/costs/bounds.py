@@ -46,9 +46,9 @@ def _unit_bound(name: str, capacity: int, ops: dict[str, int]) -> Bound:
     total = sum(ops.values())
     cycles = -(-total // capacity)
     terms = listed(ops)
-    reason = f"{name}: {terms} = {cycles} cycles"
+    reason = f"{name}: {terms} = {_cycles(cycles)}"
     if capacity > 1:
-        reason = f"{name}: ({terms}) / {capacity} shares = {cycles} cycles"
+        reason = f"{name}: ({terms}) / {capacity} shares = {_cycles(cycles)}"
     return Bound(name=name, cycles=cycles, reason=reason, ops=tuple(ops))
 
 
@@ -70,7 +70,11 @@ def _recurrence(problem: Problem) -> Iterator[Bound]:
 def _circuit_bound(circuit: Circuit) -> Bound:
     cycles = -(-circuit.latency_cycles // circuit.distance)
     path = " -> ".join((*circuit.ops, circuit.ops[0]))
-    reason = f"recurrence: {path}: {circuit.latency_cycles} cycles"
+    reason = f"recurrence: {path}: {_cycles(circuit.latency_cycles)}"
     if circuit.distance > 1:
-        reason += f" over {circuit.distance} iterations = {cycles} cycles"
+        reason += f" over {circuit.distance} iterations = {_cycles(cycles)}"
     return Bound(name="recurrence", cycles=cycles, reason=reason, ops=circuit.ops)
+
+
+def _cycles(count: int) -> str:
+    return "1 cycle" if count == 1 else f"{count} cycles"
