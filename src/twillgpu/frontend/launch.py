@@ -67,7 +67,7 @@ class LoadOptions:
         _check_warps(self.num_warps, "--num-warps")
 
 
-def parse_options(  # noqa: PLR0913  # one argument for each option of the command
+def parse_options(
     *,
     kernel: str | None = None,
     args: Sequence[str] = (),

@@ -194,4 +194,4 @@ class Asker:
                 purpose=purpose, slots=count, slot_cycles=slot, stages=self.stages, outcome=outcome, seconds=seconds
             )
         )
-        self.progress(f"{purpose}: {count} slots of {slot} cycles, {self.stages} stages: {outcome} ({seconds:.1f} s)")
+        self.progress(f"{purpose}: {count} slots of {slot} cycles: {outcome} ({seconds:.1f} s)")
