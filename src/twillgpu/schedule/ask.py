@@ -13,6 +13,7 @@ from twillgpu.costs.scale import scaled
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.descent import descend
 from twillgpu.schedule.finish import finish
+from twillgpu.schedule.measure import stage_count
 from twillgpu.schedule.model import Answer, Effort, answer
 from twillgpu.schedule.partition import canonical
 from twillgpu.schedule.reasons import families
@@ -32,6 +33,8 @@ TRY_WORK = 1.0
 """For one partition near a known one."""
 IMPROVE_WORK = 6.0
 """For all of them."""
+COMPACT_WORK = 1.0
+"""For shorter lifetimes in the groups of the best schedule."""
 REFUTE_WORK = 8.0
 """For the refutation of one interval."""
 EXPLAIN_WORK = 0.5
@@ -118,6 +121,20 @@ class Asker:
         groups = canonical(self.problem, {op.name: op.group for op in schedule.ops})
         descend(self.problem, groups, self.options.objective, feasible, spent)
         return best
+
+    def compact(self, schedule: Schedule, count: int, slot: int) -> Schedule:
+        """Return a schedule in the same groups whose values live shorter, or ``schedule`` itself.
+
+        The interval must not grow, nor the stages.
+        """
+        groups = canonical(self.problem, {op.name: op.group for op in schedule.ops})
+        question = replace(self._question(count, slot, "up"), groups=tuple(groups.items()))
+        reply = self._ask("compact", question, ("stages", "lifetimes"), slot, COMPACT_WORK)
+        found = self._finish(reply, question, slot, schedule.ii_cycles) if reply.starts else None
+        if found is None or found.ii_cycles > schedule.ii_cycles:
+            return schedule
+        more = stage_count(self.problem, found) > stage_count(self.problem, schedule)
+        return schedule if more else found
 
     def refuted(self, count: int, slot: int) -> bool:
         """Return whether no interval of more than ``count - 1`` and at most ``count`` slots has a schedule."""

@@ -69,6 +69,23 @@ def stages(core: Core) -> Terms:
     return terms
 
 
+def lifetimes(core: Core) -> Terms:
+    """Registers times slots from every op to its consumers, up to a constant: sum of weight x (M(v) - M(u))."""
+    weights = dict.fromkeys(core.ops, 0)
+    for edge in core.problem.edges:
+        value = core.ops[edge.tail].value
+        if edge.kind == "data" and edge.tail != edge.head and value is not None:
+            weight = 1 + value.registers_per_thread // 8
+            weights[edge.head] += weight
+            weights[edge.tail] -= weight
+    return [
+        (weight, core.starts[name].ge(t))
+        for name, weight in weights.items()
+        if weight
+        for t in range(core.starts[name].first + 1, core.starts[name].last + 1)
+    ]
+
+
 OBJECTIVES: dict[str, Callable[[Core], Terms]] = {
     "mixed": mixed,
     "handoff": handoff,
@@ -76,8 +93,9 @@ OBJECTIVES: dict[str, Callable[[Core], Terms]] = {
     "warps": warps,
     "groups": groups,
     "stages": stages,
+    "lifetimes": lifetimes,
 }
-"""Objectives that the clausal model decides; ``registers`` and ``length`` are left to the polish."""
+"""Objectives that the clausal model decides; the polish decides ``registers`` and ``length``."""
 
 
 def add_objective(core: Core, order: tuple[str, ...]) -> None:
@@ -88,6 +106,6 @@ def add_objective(core: Core, order: tuple[str, ...]) -> None:
     for name in reversed([name for name in order if name in OBJECTIVES]):
         terms = [(weight, literal) for weight, literal in OBJECTIVES[name](core) if weight]
         total += [(scale * weight, literal) for weight, literal in terms]
-        scale *= sum(weight for weight, _ in terms) + 1
+        scale *= sum(abs(weight) for weight, _ in terms) + 1
     if total:
         core.clauses.model.minimize(weighted(total))

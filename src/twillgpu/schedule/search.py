@@ -134,9 +134,11 @@ def _improve(state: State, slot: int) -> None:
 
 
 def _settle(state: State) -> None:
-    """Improve the secondary objective of the best schedule where it is not proved."""
+    """Improve the secondary objective of the best schedule where it is not proved, then shorten lifetimes."""
     if state.best is not None and not state.proved:
         state.best = state.asker.improve(state.best, *state.place)
+    if state.best is not None:
+        state.best = state.asker.compact(state.best, *state.place)
 
 
 def _result(state: State, seconds: float) -> SearchResult:
