@@ -39,12 +39,13 @@ def test_one_cycle_per_slot_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("run", "up", "down"),
     [
-        # Cycles 3 to 9 touch slots 0, 1 and 2 of four cycles; only slot 1 is covered wherever they begin.
-        (use(cycles=6, offset=3), (0, 3), (1, 1)),
-        # Exactly one slot: none that is covered for sure once it begins inside one.
-        (use(cycles=4, offset=4), (1, 1), (1, 1)),
+        # Cycles 3 to 9 touch slots 0, 1 and 2 of four cycles; a late run is not placed for sure, rounded down.
+        (use(cycles=6, offset=3), (0, 3), None),
+        (use(cycles=4, offset=4), (1, 1), None),
+        # Cycles 0 to 6 touch two slots and cover one.
+        (use(cycles=6), (0, 2), (0, 1)),
         # Too short to cover a slot.
-        (use(cycles=2, offset=3), (0, 2), None),
+        (use(cycles=3), (0, 1), None),
     ],
 )
 def test_uses_are_rounded_outwards_and_inwards(run: Use, up: tuple[int, int], down: tuple[int, int] | None) -> None:

@@ -77,14 +77,13 @@ def _runs(unit: str, levels: list[int]) -> list[Use]:
 
 
 def _contained(uses: tuple[Use, ...], scale: Scale) -> tuple[Use, ...]:
-    """Return runs rounded inwards: only the slots that they cover wherever in its slot the op starts."""
-    result = []
-    for use in uses:
-        first = -(-use.offset // scale.slot_cycles)
-        last = (use.offset + use.cycles) // scale.slot_cycles
-        if last > first:
-            result.append(replace(use, offset=first, cycles=last - first))
-    return tuple(result)
+    """Return the runs that begin with their op, rounded down; later ones are left out.
+
+    Where a later run begins in slots is not known: every end of a period that lies between adds up to one slot,
+    since n slots are longer than I.
+    """
+    rounded = (replace(use, cycles=slots(use.cycles, scale)) for use in uses if use.offset == 0)
+    return tuple(use for use in rounded if use.cycles)
 
 
 def _edge(edge: PricedEdge, scale: Scale) -> PricedEdge:

@@ -102,9 +102,8 @@ def _copies(
 ) -> Iterator[Lifetime]:
     """Yield a lifetime for each member and each group that received a copy of it."""
     for name in value.members:
-        away = [edge for edge in outgoing[name] if groups[edge.head] != groups[name]]
-        if value.pinned:
-            away = [edge for edge in away if edge.head not in value.members]
+        readers = [edge for edge in outgoing[name] if edge.head not in value.members]
+        away = [edge for edge in readers if groups[edge.head] != groups[name]]
         for group in sorted({groups[edge.head] for edge in away}):
             here = [edge for edge in away if groups[edge.head] == group]
             yield Lifetime(

@@ -48,7 +48,9 @@ def _tenants(core: Core, memory: Memory) -> Iterator[Tenant]:
     for value in values:
         if value.space == memory.name and value.bytes:
             yield _value_tenant(core, value, memory)
-    if memory.name != "smem" or core.group_count == 1 or not core.problem.rules.cross_group:
+    # Rounded down, when a staging copy begins is not known in slots (see costs/scale.py): it is left out.
+    crossing = core.group_count > 1 and core.problem.rules.cross_group and core.question.rounding != "down"
+    if memory.name != "smem" or not crossing:
         return
     for value in storages(core.problem, "registers"):
         for name in value.members:

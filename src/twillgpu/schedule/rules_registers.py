@@ -80,15 +80,13 @@ def _live(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Literal
             for ender in names:
                 _home(core, member, core.ops[ender], group, time, live)
         for name in names:
-            _away(core, name, core.consumers(name), group, time, live)
+            _away(core, name, _readers(core, value, name), group, time, live)
         yield time, live
 
 
 def _copies(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Literal]]:
     """Yield the same for copies of a pinned storage, in groups of consumers that are no members."""
-    readers = {
-        name: [edge for edge in core.consumers(name) if edge.head not in value.members] for name in value.members
-    }
+    readers = {name: _readers(core, value, name) for name in value.members}
     if core.group_count == 1 or not any(readers.values()):
         return
     first = min(core.starts[name].first for name in value.members)
@@ -98,6 +96,11 @@ def _copies(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Liter
         for name, edges in readers.items():
             _away(core, name, edges, group, time, live)
         yield time, live
+
+
+def _readers(core: Core, value: Storage, name: str) -> list[PricedEdge]:
+    """Return the data edges of ``name`` to ops that are no members of its class: these read a copy elsewhere."""
+    return [edge for edge in core.consumers(name) if edge.head not in value.members]
 
 
 def _latest_end(core: Core, op: PricedOp) -> int:

@@ -50,13 +50,12 @@ def search(problem: Problem, options: SearchOptions, progress: Progress | None =
 
 
 def _by_cycles(state: State) -> None:
-    """Scan upwards cycle by cycle: every interval has a schedule or is refuted."""
-    while state.lower <= state.last and state.best is None and not state.asker.spent():
-        before = state.lower
-        if state.find(before, 1).schedule is None:
+    """Scan upwards cycle by cycle: an interval without a schedule is refuted, unless only places are missing."""
+    interval = state.lower
+    while interval <= state.last and state.best is None and not state.asker.spent():
+        if state.find(interval, 1).schedule is None and interval == state.lower:
             state.refute(1)
-        if state.best is None and state.lower == before:
-            return
+        interval = max(interval + 1, state.lower)
     _settle(state)
 
 
