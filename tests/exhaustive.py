@@ -281,7 +281,8 @@ def _with_quotas(problem: Problem, schedule: Schedule, limits: Registers) -> Sch
             return None
         groups.append(replace(group, registers_per_thread=quota))
     found = replace(schedule, groups=tuple(groups))
-    return found if registers_taken(found, limits) <= limits.per_sm else None
+    warps = sum(group.warps for group in found.groups)
+    return found if registers_taken(found, limits) <= limits.pool(warps + -warps % 4) else None
 
 
 def _with_buffers(problem: Problem, schedule: Schedule, extra_depth: int) -> Schedule | None:

@@ -219,7 +219,9 @@ def _registers(run: Execution) -> bool:
     threads = [32 * group.warps for group in groups]
     while sum(threads) % 128:
         threads, quotas = [*threads, 32], [*quotas, limits.quota_min]
-    if sum(count * quota for count, quota in zip(threads, quotas, strict=True)) > limits.per_sm:
+    equal = limits.per_sm // sum(threads)
+    shared = sum(threads) * (equal - equal % limits.quota_step)
+    if sum(count * quota for count, quota in zip(threads, quotas, strict=True)) > shared:
         return True
     held = _registers_held(run)
     return any(

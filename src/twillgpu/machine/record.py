@@ -53,6 +53,14 @@ class Registers:
     quota_min: int = 24
     quota_step: int = 8
 
+    def pool(self, warps: int) -> int:
+        """Return the registers that a block of ``warps`` warps (a multiple of 4) can share out among its groups.
+
+        A launch allocates equally to all threads, in steps of the quota; setmaxnreg only moves what it allocated.
+        """
+        per_thread = self.per_sm // (32 * warps) // self.quota_step * self.quota_step
+        return 32 * warps * per_thread
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:

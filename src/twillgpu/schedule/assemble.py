@@ -56,7 +56,7 @@ def _quotas(problem: Problem, draft: Draft, warps: list[int]) -> list[int] | Non
         needs.append(peak(mine, draft.starts, draft.ii_cycles) + held + limits.overhead_per_thread)
     quotas = [_rounded(need, limits) for need in needs]
     most = limits.quota_min + (limits.per_thread - limits.quota_min) // limits.quota_step * limits.quota_step
-    if any(quota > most for quota in quotas) or _total(quotas, warps, limits) > limits.per_sm:
+    if any(quota > most for quota in quotas) or not _fits(quotas, warps, limits):
         return None
     return _spread(quotas, needs, warps, limits, most)
 
@@ -65,9 +65,10 @@ def _rounded(need: int, limits: Registers) -> int:
     return limits.quota_min + max(0, -(-(need - limits.quota_min) // limits.quota_step)) * limits.quota_step
 
 
-def _total(quotas: list[int], warps: list[int], limits: Registers) -> int:
+def _fits(quotas: list[int], warps: list[int], limits: Registers) -> bool:
     padding = -sum(warps) % 4
-    return 32 * (sum(quota * width for quota, width in zip(quotas, warps, strict=True)) + padding * limits.quota_min)
+    taken = sum(quota * width for quota, width in zip(quotas, warps, strict=True)) + padding * limits.quota_min
+    return 32 * taken <= limits.pool(sum(warps) + padding)
 
 
 def _spread(quotas: list[int], needs: list[int], warps: list[int], limits: Registers, most: int) -> list[int]:
@@ -83,7 +84,7 @@ def _spread(quotas: list[int], needs: list[int], warps: list[int], limits: Regis
             return quotas
         tightest = min(open_groups, key=lambda group: (quotas[group] - needs[group], group))
         raised = [quota + (limits.quota_step if group == tightest else 0) for group, quota in enumerate(quotas)]
-        if _total(raised, warps, limits) > limits.per_sm:
+        if not _fits(raised, warps, limits):
             return quotas
         quotas = raised
 

@@ -153,18 +153,21 @@ def _held(core: Core, edge: PricedEdge) -> int:
 
 
 def _register_file(core: Core, limits: Registers, quotas: list[Order]) -> None:
-    """Sum over groups of 32 x warps x quota, padding to 4 warps included, <= the register file."""
+    """Sum over groups of 32 x warps x quota, padding to 4 warps included, <= what a block of so many warps gets."""
     largest = limits.quota_min + limits.quota_step * quotas[0].last
-    widest = max(core.problem.groups.warps)
-    if 32 * largest * (widest * core.group_count + 3) <= limits.per_sm:
+    most = -(-core.problem.groups.max_warps // 4)
+    if all(32 * 4 * fours * largest <= limits.pool(4 * fours) for fours in range(1, most + 1)):
         return
     model = core.clauses.model
-    total = limits.per_sm // 32
-    shares = [_share(core, limits, quota, group, total) for group, quota in enumerate(quotas)]
-    quads = model.new_int_var(0, core.problem.groups.max_warps // 4 + 1, "warps / 4")
+    shares = [_share(core, limits, quota, group, limits.per_sm // 32) for group, quota in enumerate(quotas)]
     warps = weighted(core.width_terms())
-    model.add(4 * quads >= warps)
-    model.add(sum(shares) + limits.quota_min * (4 * quads - warps) <= total)
+    sizes = [core.clauses.fresh(f"{4 * fours} warps") for fours in range(1, most + 1)]
+    model.add_exactly_one(sizes)
+    for fours, size in enumerate(sizes, 1):
+        padding = 4 * fours - warps
+        model.add(padding >= 0).only_enforce_if(size)
+        model.add(padding <= 3).only_enforce_if(size)
+        model.add(32 * (sum(shares) + limits.quota_min * padding) <= limits.pool(4 * fours)).only_enforce_if(size)
     core.clauses.counts[core.clauses.rule] = core.clauses.counts.get(core.clauses.rule, 0) + 1
 
 

@@ -77,12 +77,15 @@ def _pressure(group: Group, most: Peak | None, limits: Registers) -> Iterator[Vi
 
 
 def _file(schedule: Schedule, limits: Registers) -> Iterator[Violation]:
-    taken = registers_taken(schedule, limits)
-    if taken > limits.per_sm:
+    taken, warps = registers_taken(schedule, limits), sum(group.warps for group in schedule.groups)
+    padding = -warps % 4
+    each = limits.per_sm // (THREADS_PER_WARP * (warps + padding))
+    shared = THREADS_PER_WARP * (warps + padding) * (each - each % limits.quota_step)
+    if taken > shared:
         parts = " + ".join(f"{group.warps} x {group.registers_per_thread}" for group in schedule.groups)
-        padding = -sum(group.warps for group in schedule.groups) % 4
         filled = f" + {padding} x {limits.quota_min} for the warps that fill up a warp group" if padding else ""
         yield _broken(
             "register file",
-            f"the groups take 32 x ({parts}{filled}) = {taken} registers, the register file has {limits.per_sm}",
+            f"the groups take 32 x ({parts}{filled}) = {taken} registers, a block of {warps + padding} warps gets"
+            f" {shared} of the register file's {limits.per_sm} ({each - each % limits.quota_step} per thread)",
         )
