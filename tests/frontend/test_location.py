@@ -5,6 +5,7 @@ import pytest
 from twillgpu.errors import InputError
 from twillgpu.frontend.generic import MlirModule, MlirOp, parse_generic
 from twillgpu.frontend.location import Frame, user_frame
+from twillgpu.frontend.scanner import Scanner
 
 LIBRARY = '"/site-packages/triton/language/standard.py":216:16'
 
@@ -52,3 +53,9 @@ def test_an_unknown_kind_of_location_is_an_error() -> None:
 def test_an_operation_carries_its_location() -> None:
     op: MlirOp = parse_generic('"m"() : () -> () loc(fused["a (.py":1:1, unknown])', where="m").op
     assert user_frame(module(), op.location) == Frame(file="a (.py", line=1)
+
+
+def test_file_names_with_other_letters_and_quotes_are_read() -> None:
+    """Before: a kernel in a folder with a non-ASCII letter was refused; MLIR escapes bytes, JSON does not."""
+    scan = Scanner(r'"p\C3\A4/g\22q\\x.py"', where="location", remedy="")
+    assert scan.mlir_string("a file") == 'pä/g"q\\x.py'

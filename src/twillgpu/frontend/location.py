@@ -80,7 +80,7 @@ class _Locations:
 
     def position_or_name(self) -> tuple[Frame, ...]:
         scan = self.scan
-        text = scan.json_string("a file or a name")
+        text = scan.mlir_string("a file or a name")
         if scan.eat(":"):
             line = int(scan.token(_NUMBER, "a line number"))
             self.rest_of_range()

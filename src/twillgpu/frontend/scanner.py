@@ -12,6 +12,7 @@ from twillgpu.errors import InputError
 Item = TypeVar("Item")
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*)*")
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _CLOSING = {"(": ")", "{": "}", "[": "]", "<": ">"}
 
@@ -94,6 +95,12 @@ class Scanner:
         except ValueError:
             raise self.error(f"{raw} is not a JSON string") from None
         return value
+
+    def mlir_string(self, what: str) -> str:
+        r"""Move past an MLIR string and return its value; ``\\`` is a backslash, ``\C3`` a byte of UTF-8."""
+        raw = self.string(what)[1:-1].encode()
+        data = _ESCAPE.sub(lambda found: b"\\" if found[1] == b"\\" else bytes.fromhex(found[1].decode()), raw)
+        return data.decode(errors="replace")
 
     def items(self, close: str, item: Callable[[], Item]) -> tuple[Item, ...]:
         """Read items separated by commas up to and past ``close``; the opening bracket is already read."""

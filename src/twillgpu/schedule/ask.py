@@ -29,6 +29,8 @@ ANY_WORK = 2.0
 """For any schedule at one interval."""
 RETRY_WORK = 3.5
 """For the same with another seed: solving times spread widely."""
+ROOMY_STAGES, ROOMY_WORK = 2, 4.0
+"""Stages, and effort, for any schedule at all where the effort of a search is spent."""
 TRY_WORK = 1.0
 """For one partition near a known one."""
 IMPROVE_WORK = 6.0
@@ -98,6 +100,18 @@ class Asker:
         reply = self._ask("find any", question, (), slot, RETRY_WORK, turn)
         schedule = self._finish(reply, question, slot, lower) if reply.starts else None
         return Found(schedule=schedule, proved=False, known=reply.outcome != "unknown")
+
+    def find_roomy(self, count: int, slot: int, lower: int) -> Schedule | None:
+        """Look for any schedule of few stages at ``count`` slots, whatever effort was spent before."""
+        stages = min(ROOMY_STAGES, self.stages)
+        question = replace(self._question(count, slot, "up"), stages=stages, spare=True)
+        reply = answer(question, (), Effort(work=ROOMY_WORK, seconds=max(0.1, self._seconds_left())))
+        self._record("find roomy", count, slot, reply.outcome, reply.seconds)
+        return self._finish(reply, question, slot, lower) if reply.starts else None
+
+    def in_time(self) -> bool:
+        """Return whether wall-clock time is left."""
+        return self._seconds_left() > 0
 
     def improve(self, schedule: Schedule, count: int, slot: int) -> Schedule:
         """Return a schedule at ``count`` slots of a better partition near that of ``schedule``, or itself."""

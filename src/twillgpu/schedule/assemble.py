@@ -108,8 +108,12 @@ def _place(problem: Problem, draft: Draft, memory: Memory, lifetimes: list[Lifet
     fixed = -(-dict(problem.fixed_bytes).get(memory.name, 0) // unit)
     room = memory.capacity_bytes // unit - fixed
     floors = {life.name: _floor(life, draft) for life in lifetimes}
-    depths = {life.name: max(floors[life.name], _residency(problem, life, draft)) for life in lifetimes}
     units = {life.name: -(-life.weight // unit) for life in lifetimes}
+    # No more copies than the memory holds, however long a load may take: the loop below then ends soon.
+    wanted = {
+        life.name: min(_residency(problem, life, draft), room // max(1, units[life.name])) for life in lifetimes
+    }
+    depths = {name: max(floors[name], depth) for name, depth in wanted.items()}
     while sum(units[name] * depth for name, depth in depths.items()) > room:
         spare = [name for name in depths if depths[name] > floors[name]]
         if not spare:

@@ -48,16 +48,24 @@ def _heaviest(problem: Problem, slot: int) -> int:
     return max(loads.values(), default=0)
 
 
+MOST_STAGES = 32
+"""Stages beyond which no search goes: the model grows with them, and no kernel has so many iterations in flight."""
+
+
 def default_stages(problem: Problem, lower: int) -> int:
     """Return the stages allowed if the user names none: one more than the critical path needs, 3 at least."""
+    return min(MOST_STAGES, max(3, -(-longest_path(problem) // max(1, lower)) + 1))
+
+
+def longest_path(problem: Problem) -> int:
+    """Return the length of one iteration's critical path in cycles, without hand-offs."""
     latency = {op.name: op.latency_cycles for op in problem.ops}
     start = dict.fromkeys(latency, 0)
     forward = [edge for edge in problem.edges if edge.distance == 0]
     for _ in problem.ops:
         for edge in forward:
             start[edge.head] = max(start[edge.head], start[edge.tail] + edge.latency_cycles)
-    length = max(start[name] + latency[name] for name in start)
-    return max(3, -(-length // max(1, lower)) + 1)
+    return max(start[name] + latency[name] for name in start)
 
 
 def serial_interval(problem: Problem) -> int:

@@ -62,6 +62,7 @@ def _by_cycles(state: State) -> None:
 def _by_slots(state: State) -> None:
     """Find a schedule near the bound, close in on the bound, then raise the bound or refine the slots."""
     _climb(state)
+    _fall_back(state)
     _close_in(state)
     _retry(state)
     _settle(state)
@@ -90,6 +91,15 @@ def _climb(state: State) -> None:
             return
         near = not state.unknown and interval < (first + NEAR - 1) * state.slot
         interval = interval + state.slot if near else interval * GROWTH
+
+
+def _fall_back(state: State) -> None:
+    """Where the effort ended without a schedule, look for one with much room and few stages: better than none."""
+    interval = 1.5 * state.longest
+    while state.best is None and state.asker.spent() and state.asker.in_time() and interval < 2 * state.last:
+        count, slot = _slots(state, interval)
+        state.keep(state.asker.find_roomy(count, slot, state.lower), (count, slot), proved=False)
+        interval *= 1.5
 
 
 def _slots(state: State, interval: float) -> tuple[int, int]:

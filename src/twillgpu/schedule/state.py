@@ -7,7 +7,7 @@ from twillgpu.costs.record import Problem
 from twillgpu.schedule.ask import Asker, Found, Progress
 from twillgpu.schedule.reasons import reason
 from twillgpu.schedule.record import Refuted, Schedule, SearchOptions, Status
-from twillgpu.schedule.resolution import default_stages, serial_interval, slot_cycles
+from twillgpu.schedule.resolution import MOST_STAGES, default_stages, longest_path, serial_interval, slot_cycles
 
 SHARE = 0.8
 """Share of the effort after which the coarse search for better schedules ends."""
@@ -19,6 +19,7 @@ class State:
     Attributes:
         lower: every interval below is refuted, in cycles.
         last: if there is any schedule, there is one up to this interval, in cycles.
+        longest: length of the critical path of one iteration, in cycles.
         slot: cycles of a slot at the coarse resolution.
         best, proved: the best schedule and whether its secondary objective is proved.
         place: interval in slots, and slot, at which it was found.
@@ -31,8 +32,9 @@ class State:
         self.bounds = bounds(problem)
         self.lower = self.bounds.binding.cycles
         self.last = max(self.lower, serial_interval(problem))
-        self.stages = options.max_stages or default_stages(problem, self.lower)
+        self.stages = min(options.max_stages or default_stages(problem, self.lower), MOST_STAGES)
         self.slot = slot_cycles(problem, self.lower, options.resolution)
+        self.longest = max(self.lower, longest_path(problem))
         self.asker = Asker(problem, options, self.stages, progress)
         self.best: Schedule | None = None
         self.proved = False
