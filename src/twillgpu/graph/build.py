@@ -1,9 +1,9 @@
 """From a kernel's loop body to its dependence graph.
 
 ``docs/formats.md`` says what becomes a node and what becomes an edge. In short: nodes are ops that do work, fused
-where no decision is lost (``fuse``); ``data`` edges are flow through registers, SMEM and TMEM, with the distance in
-iterations; ``anti`` edges exist only where storage is updated in place; ``memory`` edges where two ops may touch one
-global address.
+where no decision is lost (``fuse``), index tiles inside each of their readers (``recompute``); ``data`` edges are
+flow through registers, SMEM and TMEM, with the distance in iterations; ``anti`` edges exist only where storage is
+updated in place; ``memory`` edges where two ops may touch one global address.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from twillgpu.graph.kinds import ASYNCHRONOUS, VARIABLE
 from twillgpu.graph.layout import elements_per_thread
 from twillgpu.graph.nodes import Node, nodes_of
 from twillgpu.graph.outside import fixed_bytes, resident_tiles
+from twillgpu.graph.recompute import recompute
 from twillgpu.graph.record import DepGraph, Edge, Op, Resident, Value
 
 
@@ -42,7 +43,9 @@ def build(kernel: Kernel) -> DepGraph:
         )
     storages = storages_of(body, formed)
     sources = Sources(body, formed, storages)
-    fused = fuse(formed, flows_of(body, formed, sources), sources.kept(), 32 * kernel.num_warps)
+    threads = 32 * kernel.num_warps
+    fused = fuse(formed, flows_of(body, formed, sources), sources.kept(), threads)
+    fused = recompute(fused, sources, threads)
     shared = in_place(fused.nodes, fused.flows, storages)
     graph = DepGraph(
         name=kernel.name,

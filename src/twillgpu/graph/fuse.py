@@ -12,6 +12,8 @@ tensor core, TMEM load) that it did not wait for; a producer that waits for none
 done where it is needed). *Recurrence*: a consumer on a recurrence circuit does not draw the producer into it,
 unless the producer works on a few elements, or follows a tensor core op of the same iteration: such an iteration
 lasts longer than one pass over the tile.
+
+Index tiles that several nodes read are left to ``recompute``.
 """
 
 from __future__ import annotations
@@ -70,15 +72,15 @@ def _multiplies_into(node: Node, consumer: Node) -> bool:
 
 
 def _worth_it(view: _View, node: Node, consumer: Node, threads: int) -> bool:
-    tiny = _few(node, threads)
-    tail = node.kind == "reduce" and tiny and _few(consumer, threads)
+    tiny = few(node, threads)
+    tail = node.kind == "reduce" and tiny and few(consumer, threads)
     chain = node.kind == consumer.kind == "elementwise"
     if not (tail or chain or (tiny and node.kind != "reduce")):
         return False
     return view.keeps_waiting(node, consumer) and view.keeps_recurrence(node, consumer, threads)
 
 
-def _few(node: Node, threads: int) -> bool:
+def few(node: Node, threads: int) -> bool:
     """Return whether the node's result has a few elements a thread."""
     return node.result is not None and tile_elements(node.result) <= _FEW_PER_THREAD * threads
 
@@ -128,7 +130,7 @@ class _View:
         """The promise *recurrence*."""
         if not self.reaches(consumer.name, consumer.name) or self.reaches(consumer.name, node.name):
             return True
-        if node.kind == "elementwise" and _few(node, threads):
+        if node.kind == "elementwise" and few(node, threads):
             return True
         return any(self.nodes[name].kind == "mma" and distance == 0 for name, distance in self.waits(node.name))
 

@@ -78,7 +78,7 @@ class Op:
         result: the value produced, or ``None``.
         cost: price in cycles, or ``None`` before pricing.
         work: the machine ops it stands for, in order; empty for graph JSON.
-        members: names of the kernel ops it stands for; empty for graph JSON.
+        members: names of the kernel ops it stands for, an index tile's in each of its readers; empty for graph JSON.
     """
 
     name: str
