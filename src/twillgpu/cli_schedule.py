@@ -31,20 +31,39 @@ from twillgpu.view.records import bounds_text, record_json, record_text
 
 EXIT: dict[Status, int] = {"optimal": 0, "infeasible": 2, "feasible": 3, "limit": 3}
 STAGES = ("kernel", "graph", "problem", "bounds", "schedule")
+DEFAULTS = SearchOptions()
 
 SEARCH: tuple[Decorator, ...] = (
-    click.option("--stages", type=POSITIVE, metavar="N", help="At most N stages; the claim is over these."),
-    click.option("--resolution", type=POSITIVE, metavar="N", help="Slots per iteration in the coarse search."),
     click.option(
-        "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long."
+        "--stages",
+        type=POSITIVE,
+        metavar="N",
+        help="At most N stages; the claim is over these. Default: one more than the critical path needs, and 3 at "
+        "least.",
+    ),
+    click.option(
+        "--resolution",
+        type=POSITIVE,
+        metavar="N",
+        help=f"Slots per iteration in the coarse search. Default: {DEFAULTS.resolution}.",
+    ),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help=f"Stop after so long. Default: {DEFAULTS.time_limit_seconds:g}. Given without --work-limit, it raises "
+        "that to one unit per second.",
     ),
     click.option(
         "--work-limit",
         type=click.FloatRange(min=0, min_open=True),
         metavar="UNITS",
-        help="Stop after so much work of the solver, in its deterministic units (about a second each).",
+        help="Stop after so much work of the solver, in its deterministic units (about a second each). "
+        f"Default: {DEFAULTS.work_limit:g}.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the solver."),
+    click.option(
+        "--seed", type=click.IntRange(min=0), metavar="N", help=f"Seed of the solver. Default: {DEFAULTS.seed}."
+    ),
 )
 
 
@@ -56,7 +75,8 @@ SEARCH: tuple[Decorator, ...] = (
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
     """Find the schedule of a loop with the smallest initiation interval, prove it, and report it.
 
-    SOURCE is a Python file with a @triton.jit kernel, TTGIR text (.ttgir, .mlir), or graph JSON (.json).
+    SOURCE is a Python file with a @triton.jit kernel, TTGIR text (.ttgir, .mlir), the text of --emit
+    kernel (.kernel), or graph JSON (.json).
 
     Exit status: 0 optimal, 1 a mistake in the input, 2 proved infeasible, 3 a limit was reached before a proof
     (the best schedule found is still printed).
@@ -81,12 +101,19 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
 
 
 def search_options(values: Values) -> SearchOptions:
-    """Return the search options given, defaults for the others."""
+    """Return the search options given, defaults for the others.
+
+    A time limit given alone raises the work limit to one unit per second, so that the smaller default does not end
+    the search long before.
+    """
+    work, seconds = values["work_limit"], values["time_limit"]
+    if work is None and seconds is not None:
+        work = max(DEFAULTS.work_limit, seconds)
     given = {
         "max_stages": values["stages"],
         "resolution": values["resolution"],
-        "time_limit_seconds": values["time_limit"],
-        "work_limit": values["work_limit"],
+        "time_limit_seconds": seconds,
+        "work_limit": work,
         "seed": values["seed"],
     }
     return SearchOptions(**{name: value for name, value in given.items() if value is not None})

@@ -130,7 +130,7 @@ RESULT = SearchResult(
     lower_bound_cycles=100,
     bound_reason="tensor: two matrix products of 50 cycles each",
     max_stages=3,
-    objective=(("handoff", 2), ("groups", 2)),
+    objective=(("handoff", 2), ("groups", 2), ("registers", 26_368), ("length", 220)),
     objective_proved=True,
     refuted=(
         Refuted(first_cycles=1, last_cycles=99, reason="below the tensor bound", families=()),

@@ -81,7 +81,7 @@ def test_sources_of_several_files_are_printed_in_full() -> None:
 def test_unlimited_registers_are_a_dash_not_a_zero() -> None:
     text = report(replace(RUN, problem=replace(RUN.problem, registers=None)))
     assert "of 65,536 registers" not in text
-    assert "  g1         4            -  " in text
+    assert "  g1         4            -      -  C p" in text
 
 
 def test_no_prediction_without_clock_and_sm_count() -> None:

@@ -102,6 +102,7 @@ PRICES: tuple[FigureRule, ...] = (
     _cycles("tmem.store_cycles"),
     _count("global.access_bytes", "bytes"),
     _positive("global.bytes_per_cycle", "bytes/cycle"),
+    _positive("global.hbm_bytes_per_cycle", "bytes/cycle"),
     _positive("global.atomic_lanes", "lanes/cycle"),
 )
 """Figures that the pricing rules read with ``Machine.figure``."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from twillgpu.costs.record import Bounds
 from twillgpu.schedule.record import Refuted, SearchResult
+from twillgpu.view.limit import limit_reached
 from twillgpu.view.records import bound_reason
 from twillgpu.view.text import number, plural, section, wrap
 
@@ -40,6 +41,8 @@ def claim_section(result: SearchResult) -> list[str]:
     lines = wrap(verdict(result))
     if result.bound_reason and result.status != "infeasible":
         lines += wrap(f"lower bound {number(result.lower_bound_cycles)}: {result.bound_reason}")
+    if result.status in ("feasible", "limit"):
+        lines += wrap(limit_reached(result))
     return section("Result", lines)
 
 
@@ -75,10 +78,10 @@ def _refuted(refuted: Refuted, bounds: Bounds) -> str:
 
 
 def bounds_section(result: SearchResult) -> list[str]:
-    """Lower bounds on the interval, largest first; the binding one is marked."""
+    """Lower bounds on the interval, largest first; the binding ones are marked."""
     lines = []
-    for place, bound in enumerate(result.bounds.bounds):
-        mark = ">" if place == 0 else " "
+    for bound in result.bounds.bounds:
+        mark = ">" if bound.cycles == result.bounds.binding.cycles else " "
         text = f"{mark} {number(bound.cycles):>9}  {bound.name}: {bound_reason(bound)}"
         lines += wrap(text, hang=" " * 13)
     for reason in result.bounds.impossible:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from twillgpu.costs.record import PricedOp, Problem
 from twillgpu.schedule.record import Buffer, Schedule
+from twillgpu.verify.registers import register_peak
 from twillgpu.view.period import utilisation
 from twillgpu.view.picture import marks
 from twillgpu.view.text import TIE, number, plural, section, table
@@ -57,7 +58,9 @@ def _unit(op: PricedOp) -> str:
 
 
 def groups_section(problem: Problem, schedule: Schedule) -> list[str]:
-    """Warp groups with width, register quota and ops; the sums against the machine's.
+    """Warp groups with width, registers per thread needed and given (quota), and ops; the sums against the machine's.
+
+    A need is the most that is live at once, with the machine's overhead; quotas also share out what is left over.
 
     The sum of registers counts the warps that fill the last warpgroup up, at the smallest quota.
     """
@@ -65,17 +68,20 @@ def groups_section(problem: Problem, schedule: Schedule) -> list[str]:
     rows = []
     for index, group in enumerate(schedule.groups):
         ops = sorted((op for op in schedule.ops if op.group == index), key=lambda op: op.start_cycle)
-        quota = str(group.registers_per_thread) if problem.registers is not None else "-"
-        rows.append(
-            (group.name, str(group.warps), quota, ", ".join(f"{letters[op.name]}{TIE}{op.name}" for op in ops))
-        )
+        need, quota = "-", "-"
+        if problem.registers is not None:
+            most = register_peak(problem, schedule, index)
+            need = str((most.amount if most else 0) + problem.registers.overhead_per_thread)
+            quota = str(group.registers_per_thread)
+        names = ", ".join(f"{letters[op.name]}{TIE}{op.name}" for op in ops)
+        rows.append((group.name, str(group.warps), need, quota, names))
     warps = sum(group.warps for group in schedule.groups)
     title = f"Warp groups: {number(warps)} of {plural(problem.groups.max_warps, 'warp')}"
     if problem.registers is not None:
         held = sum(32 * group.warps * group.registers_per_thread for group in schedule.groups)
         held += 32 * (-warps % 4) * problem.registers.quota_min
         title += f", {number(held)} of {plural(problem.registers.per_sm, 'register')}"
-    return section(title, table(("group", "warps", "regs/thread", "ops"), rows, right=(1, 2)))
+    return section(title, table(("group", "warps", "regs needed", "quota", "ops"), rows, right=(1, 2, 3)))
 
 
 def buffers_section(problem: Problem, schedule: Schedule) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from twillgpu.schedule.record import Schedule
+from types import MappingProxyType
+
+from twillgpu.schedule.record import Schedule, SearchResult
 from twillgpu.view.claim import bounds_section, claim_section, refuted_section
 from twillgpu.view.columns import columns_remark, columns_section
 from twillgpu.view.picture import picture
@@ -10,6 +12,9 @@ from twillgpu.view.plan import buffers_section, groups_section, ops_section, uti
 from twillgpu.view.prediction import prediction_section
 from twillgpu.view.record import Run
 from twillgpu.view.text import WIDTH, number, plural, section, wrap
+
+UNPROVED = MappingProxyType({"registers": "registers in quotas", "length": "length in cycles"})
+"""Figures of a schedule that the proof of the secondary objective says nothing about, in words."""
 
 
 def report(run: Run, *, width: int = WIDTH) -> str:
@@ -66,7 +71,7 @@ def _schedule_sections(run: Run, schedule: Schedule, width: int) -> list[str]:
         *buffers_section(problem, schedule),
         *utilisation_section(problem, schedule),
         *section(title, picture(problem, schedule, width=width)),
-        *prediction_section(run.machine, problem, schedule),
+        *prediction_section(run.machine, run.graph, problem, schedule),
     ]
 
 
@@ -81,7 +86,14 @@ def _search(run: Run) -> list[str]:
     if result.schedule is not None:
         lines.append("  the schedule passed the independent verifier, rule by rule")
     if result.objective:
-        secondary = ", ".join(f"{name} {number(value)}" for name, value in result.objective)
-        proved = "proved least at this resolution" if result.objective_proved else "not proved least"
-        lines += wrap(f"secondary objective ({proved}): {secondary}", hang="  ")
+        lines += _objective(result)
     return section("Search", lines)
+
+
+def _objective(result: SearchResult) -> list[str]:
+    """The secondary objective: first what the solver decides, then what nothing is proved about."""
+    decided = ", ".join(f"{name} {number(value)}" for name, value in result.objective if name not in UNPROVED)
+    others = ", ".join(f"{UNPROVED[name]} {number(value)}" for name, value in result.objective if name in UNPROVED)
+    proved = "proved least at this resolution" if result.objective_proved else "not proved least"
+    lines = wrap(f"secondary objective ({proved}): {decided}", hang="  ") if decided else []
+    return lines + (wrap(f"of this schedule, not proved least: {others}", hang="  ") if others else [])

@@ -1,0 +1,42 @@
+"""Which limit ended a search before its proof, and what to try."""
+
+from __future__ import annotations
+
+from twillgpu.schedule.record import SearchResult
+from twillgpu.view.text import number
+
+MORE = 5
+"""How much more effort is suggested."""
+
+
+def limit_reached(result: SearchResult) -> str:
+    """Return one sentence for a result that is ``feasible`` or ``limit``.
+
+    The work spent is not part of a result, but a search that ends with a wide gap before it has refined its slots to
+    one cycle can only have ended at its work limit; otherwise a solver call may have ended at its own.
+    """
+    options = result.options
+    if result.seconds >= options.time_limit_seconds:
+        limit, more = number(options.time_limit_seconds), number(MORE * options.time_limit_seconds)
+        return f"stopped at the time limit of {limit} s; try --time-limit {_plain(more)}"
+    if _within_gap(result):
+        return (
+            f"the gap is within the {options.gap:.1%} at which no finer slots are tried; a larger --resolution "
+            f"(here {options.resolution}) may close it"
+        )
+    limit = f"the work limit of {number(options.work_limit)} units"
+    units = _plain(number(MORE * options.work_limit))
+    longer = MORE * options.work_limit > options.time_limit_seconds
+    more = f"--work-limit {units}" + (f" --time-limit {units}" if longer else "")
+    if result.schedule is not None and min(attempt.slot_cycles for attempt in result.attempts) > 1:
+        return f"stopped at {limit}; try {more}"
+    return f"stopped at {limit}, or a solver call at its own; try {more}, another --seed or --resolution"
+
+
+def _within_gap(result: SearchResult) -> bool:
+    found = result.schedule
+    return found is not None and found.ii_cycles <= result.lower_bound_cycles * (1 + result.options.gap)
+
+
+def _plain(text: str) -> str:
+    return text.replace(",", "")
