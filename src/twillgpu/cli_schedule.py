@@ -27,6 +27,7 @@ from twillgpu.graph.jsonform import write_graph
 from twillgpu.inputs import Loaded, Priced, carried_limits, load_source, price_loaded, priced_graph
 from twillgpu.schedule.jsonform import write_schedule
 from twillgpu.schedule.record import SearchOptions, Status
+from twillgpu.schedule.resolution import MOST_STAGES
 from twillgpu.view.records import bounds_text, record_json, record_text
 
 EXIT: dict[Status, int] = {"optimal": 0, "infeasible": 2, "feasible": 3, "limit": 3}
@@ -38,8 +39,8 @@ SEARCH: tuple[Decorator, ...] = (
         "--stages",
         type=POSITIVE,
         metavar="N",
-        help="At most N stages; the claim is over these. Default: one more than the critical path needs, and 3 at "
-        "least.",
+        help="At most N stages; the claim is over these. Default: one more than the critical path needs, from 3 "
+        f"to {MOST_STAGES}.",
     ),
     click.option(
         "--resolution",

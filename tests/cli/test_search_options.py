@@ -26,7 +26,7 @@ def test_a_time_limit_alone_raises_the_work_limit(given: dict[str, float], secon
 @pytest.mark.parametrize(
     "text",
     [
-        "Default: one more than the critical path needs, and 3 at least.",
+        "Default: one more than the critical path needs, from 3 to 32.",
         "Slots per iteration in the coarse search. Default: 34.",
         "Stop after so long. Default: 300.",
         "(about a second each). Default: 20.",
