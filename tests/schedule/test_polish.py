@@ -115,6 +115,18 @@ def test_values_are_made_late_and_read_early() -> None:
     assert found.starts["b"] - found.starts["a"] == 1
 
 
+def test_shorter_lifetimes_do_not_cost_a_stage() -> None:
+    """Before: the polish moved b from 0 to 3, where a of the next iteration reads it at once, into a second stage.
+
+    Stages come before lifetimes in the objective, and the solver had found the fewest: so b begins at 2 at most.
+    """
+    tiny = problem(
+        [Node(name="a", latency=2), Node(name="b", uses=(use("mma", 3),), value=in_registers(24), variable=True)],
+        [Dep(tail="b", head="a", distance=1)],
+    )
+    assert polished(tiny, draft(3, a=0, b=0)).starts == {"a": 0, "b": 2}
+
+
 def test_the_window_of_a_wait() -> None:
     asynchronous = problem([Node(name="a", uses=(use("mma", 4, offset=1),), issue=2), Node(name="b", issue=3)])
     paper = replace(asynchronous, rules=RuleOptions(concurrency="paper"))
