@@ -56,8 +56,9 @@ def listed(terms: dict[str, int]) -> str:
     """Return ``a 5 + b 3``, the largest first, those after the sixth counted."""
     ordered = sorted(terms.items(), key=lambda item: -item[1])
     text = " + ".join(f"{name} {amount}" for name, amount in ordered[:SHOWN])
-    rest = ordered[SHOWN:]
-    return f"{text} + {len(rest)} more ops {sum(amount for _, amount in rest)}" if rest else text
+    rest = [amount for _, amount in ordered[SHOWN:]]
+    more = "1 more op" if len(rest) == 1 else f"{len(rest)} more ops"
+    return f"{text} + {more} {sum(rest)}" if rest else text
 
 
 def _recurrence(problem: Problem) -> Iterator[Bound]:

@@ -33,8 +33,8 @@ class _Before:
 
 
 def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep: frozenset[str]) -> Draft | None:
-    """Return the schedule of smallest interval (>= ``lower``) in the order of ``draft``, then of shortest
-    lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles.
+    """Return the schedule of smallest interval (>= ``lower``) in the order of ``draft``, then of no more stages
+    than ``draft`` where that is possible, then of shortest lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles.
     """
     orders = list(_orders(problem, draft, max(1, lower), keep))
     first = _Program(problem, draft, orders, lower=lower, upper=draft.ii_cycles, stages=stages)
@@ -42,9 +42,19 @@ def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep: fro
     shorter = first.solve()
     if shorter is None:
         return None
-    second = _Program(problem, shorter, orders, lower=shorter.ii_cycles, upper=shorter.ii_cycles, stages=stages)
-    second.minimise_lifetimes()
-    return second.solve() or shorter
+    for most in sorted({_stages(problem, draft), _stages(problem, shorter)}):
+        second = _Program(problem, shorter, orders, lower=shorter.ii_cycles, upper=shorter.ii_cycles, stages=most)
+        second.minimise_lifetimes()
+        settled = second.solve()
+        if settled is not None:
+            return settled
+    return shorter
+
+
+def _stages(problem: Problem, draft: Draft) -> int:
+    """Return the number of stages of a draft."""
+    length = max(draft.starts[op.name] + max(1, op.latency_cycles) for op in problem.ops)
+    return -(-length // draft.ii_cycles)
 
 
 class _Program:
