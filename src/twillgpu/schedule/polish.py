@@ -34,7 +34,8 @@ class _Before:
 
 def polish(problem: Problem, draft: Draft, *, lower: int, stages: int, keep: frozenset[str]) -> Draft | None:
     """Return the schedule of smallest interval (>= ``lower``) in the order of ``draft``, then of no more stages
-    than ``draft`` where that is possible, then of shortest lifetimes and length; ``None`` if ``draft`` itself breaks a rule in cycles.
+    than ``draft`` where that is possible, then of shortest lifetimes and length; ``None`` if ``draft`` itself
+    breaks a rule in cycles.
     """
     orders = list(_orders(problem, draft, max(1, lower), keep))
     first = _Program(problem, draft, orders, lower=lower, upper=draft.ii_cycles, stages=stages)
