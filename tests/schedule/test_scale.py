@@ -139,13 +139,24 @@ def test_a_staging_copy_begins_no_earlier_in_slots_than_in_cycles() -> None:
     assert admits(tiny, schedule, STAGES, slot=2)
 
 
-def tight_staging() -> Problem:
+def test_a_staging_copy_is_no_shorter_in_slots_than_in_cycles() -> None:
+    """Before: rounded up with the latency, its begin came too late; what fitted in slots did not in cycles.
+
+    The search then ended without a schedule. In cycles: 20 times 6.
+    """
+    for resolution in (2, 3, 4, 34):
+        result = searched(tight_staging(20), SearchOptions(resolution=resolution, max_stages=STAGES))
+        assert result.schedule is not None
+        assert result.schedule.ii_cycles == 120
+
+
+def tight_staging(factor: int = 1) -> Problem:
     def sender(name: str) -> Node:
-        return Node(name=name, latency=1, value=in_registers(8), handoff=1, staging=4)
+        return Node(name=name, latency=factor, value=in_registers(8), handoff=factor, staging=4)
 
     return problem(
         [
-            Node(name="c", latency=4, value=in_memory(4)),
+            Node(name="c", latency=4 * factor, value=in_memory(4)),
             sender("u"),
             Node(name="v", latency=1),
             sender("x"),

@@ -22,6 +22,9 @@ from twillgpu.schedule.record import Attempt, Schedule, SearchOptions
 SMALL_REGISTERS = 2
 """Values of at most so many registers per thread (row statistics) are at first counted once per group."""
 
+USUAL_SIZE = 3500
+"""Ops x slots x stages of the problems that the efforts below are for; larger ones get more in proportion."""
+
 # Deterministic work units of the solver (about a second each on an idle core).
 FIRST_WORK = 2.5
 """For the best schedule at one interval."""
@@ -73,6 +76,8 @@ class Asker:
         self.attempts: list[Attempt] = []
         self.work = 0.0
         self._started = time.monotonic()
+        points = len(problem.ops) * options.resolution * stages
+        self._size = max(1.0, points / USUAL_SIZE)
         self._refuted: dict[tuple[int, int], bool] = {}
         self.last_refuted = (1, 1)
 
@@ -214,7 +219,8 @@ class Asker:
 
     def _effort(self, work: float, turn: int = 0) -> Effort:
         left = max(0.1, self.options.work_limit - self.work)
-        return Effort(work=min(work, left), seconds=max(0.1, self._seconds_left()), seed=self.options.seed + turn)
+        work = min(self._size * work, left)
+        return Effort(work=work, seconds=max(0.1, self._seconds_left()), seed=self.options.seed + turn)
 
     def _seconds_left(self) -> float:
         return self.options.time_limit_seconds - (time.monotonic() - self._started)
