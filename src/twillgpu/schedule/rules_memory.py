@@ -90,7 +90,9 @@ def _end(core: Core, edge: PricedEdge) -> int:
 
 
 def _staging_tenant(core: Core, name: str, memory: Memory) -> Tenant:
-    latency = core.ops[name].latency_cycles
+    # Rounded up, a latency may end a slot too late; the copy must not seem shorter than it is in cycles.
+    early = 1 if core.question.rounding == "up" and core.question.placement else 0
+    latency = max(0, core.ops[name].latency_cycles - early)
     crossing = [edge for edge in core.consumers(name) if edge.head != name]
 
     def live(time: int, literal: Literal) -> None:

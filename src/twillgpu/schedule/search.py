@@ -69,6 +69,9 @@ def _by_slots(state: State) -> None:
     slot = state.slot
     if state.best is None:
         state.refute(slot)
+    while state.best is None and state.slot > 1 and state.gap() and not state.asker.spent():
+        slot = state.slot = max(1, state.slot // 2)
+        _climb(state)
     while state.open() and state.best is not None and slot > 1:
         finer = max(1, slot // 2)
         before = state.best.ii_cycles
