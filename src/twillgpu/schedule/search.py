@@ -108,7 +108,7 @@ def _fall_back(state: State) -> None:
 def _slots(state: State, interval: float) -> tuple[int, int]:
     """Return an interval in slots; slots are doubled where it would have too many."""
     slot = state.slot
-    while interval / slot > 1.5 * state.options.resolution:
+    while interval / slot > 1.5 * max(state.options.resolution, state.lower / state.slot):
         slot *= 2
     return -(-round(interval) // slot), slot
 
