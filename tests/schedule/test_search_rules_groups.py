@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from searching import groups, minimum, optimal
+from searching import groups, minimum, optimal, searched
 
 from exhaustive import brute_force
 from problems import Dep, Node, in_memory, in_registers, problem, use
@@ -175,3 +175,22 @@ def test_a_value_that_a_synchronous_op_reads_is_free_at_its_start() -> None:
     assert minimum(tiny) == 2
     asynchronous = replace(tiny, edges=tuple(replace(edge, read_cycles=4) for edge in tiny.edges))
     assert minimum(asynchronous) == 6
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Registers(per_thread=40, per_sm=65536),
+        Registers(per_thread=36, per_sm=65536),
+        # A machine with fewer registers than the usual smallest quota, as a machine or graph file may say.
+        Registers(per_thread=20, per_sm=65536, quota_min=20),
+        Registers(per_thread=72, per_sm=65536, quota_step=16),
+    ],
+)
+def test_legal_quotas_are_the_same_for_search_and_verifier(limits: Registers) -> None:
+    """Before: where the smallest quota was no multiple of the step, the search gave quotas that were not legal."""
+    tiny = problem([Node(name="a", latency=2, value=in_registers(8))], registers=limits, groups=ONE)
+    found = brute_force(tiny, STAGES)
+    result = searched(tiny, SearchOptions(max_stages=STAGES))
+    assert (result.status == "infeasible") == (found is None)
+    assert found is None or result.lower_bound_cycles == found[0]
