@@ -12,7 +12,7 @@ from searching import EXACT, searched
 from stretching import stretched
 
 from problems import Dep, Node, in_memory, in_registers, problem, use
-from twillgpu.costs.record import LegalPair, Problem, Scale
+from twillgpu.costs.record import LegalPair, Problem, RuleOptions, Scale
 from twillgpu.costs.scale import scaled, slots
 from twillgpu.graph.record import Use
 from twillgpu.machine.record import Groups, Memory
@@ -124,6 +124,25 @@ def test_no_late_uses_refute_an_interval_that_is_possible() -> None:
     core = build(question(tiny, 4, 3, Scale(slot_cycles=2, rounding="down")), ())
     assert core is not None
     assert solvable(core)
+
+
+def test_a_use_too_short_for_a_slot_keeps_no_wait_away_for_as_long_as_its_op_issues() -> None:
+    """Before: by the paper's rule, the window of an op whose use is shorter than a slot was its issue time.
+
+    busy's use ends after 1 of its 10 cycles of issue, so w may wait at 5, which is slot 1 of 4 cycles.
+    """
+    tiny = problem(
+        [
+            Node(name="busy", uses=(use(cycles=1),), issue=10, latency=10),
+            Node(name="f", latency=1),
+            Node(name="w", latency=1),
+        ],
+        [Dep(tail="f", head="w", blocking=True)],
+        rules=RuleOptions(concurrency="paper"),
+    )
+    schedule = plan(12, busy=0, f=0, w=5)
+    assert isinstance(check(tiny, schedule), Verified)
+    assert admits(tiny, schedule, stages=2, slot=4)
 
 
 def test_a_staging_copy_begins_no_earlier_in_slots_than_in_cycles() -> None:
