@@ -28,20 +28,22 @@ def stretched(draw: st.DrawFn, *, max_ops: int = 3, factor: int = 6) -> Problem:
         less = draw(st.integers(min_value=0, max_value=times - 1)) if rough and cycles else 0
         return cycles * times - less
 
-    ops = {op.name: _op(op, longer, draw(st.sampled_from((0, 0, times, 3, 9)))) for op in problem.ops}
+    def shift() -> int:
+        return draw(st.sampled_from((0, 0, 0, 3, 9)))
+
+    ops = {op.name: _op(op, longer, later=shift(), busier=shift()) for op in problem.ops}
     edges = tuple(_edge(edge, ops[edge.tail], longer) for edge in problem.edges)
     return replace(problem, ops=tuple(ops.values()), edges=edges)
 
 
-def _op(op: PricedOp, longer: Duration, later: int) -> PricedOp:
-    """Return the op with longer durations, its uses moved ``later`` within it."""
+def _op(op: PricedOp, longer: Duration, *, later: int, busier: int) -> PricedOp:
+    """Return the op with longer durations, its uses moved ``later`` within it; it issues ``busier`` cycles more."""
     uses = tuple(_use(use, longer, later) for use in op.uses)
-    end = max((use.offset + use.cycles for use in uses), default=0)
     real = longer(op.real_latency_cycles)
     return replace(
         op,
         uses=uses,
-        issue_cycles=min(end, longer(op.issue_cycles)),
+        issue_cycles=longer(op.issue_cycles) + busier,
         latency_cycles=0 if op.streaming else real,
         real_latency_cycles=real,
         handoff_cycles=longer(op.handoff_cycles),
