@@ -32,9 +32,10 @@ def slots(cycles: int, scale: Scale) -> int:
 
 
 def _op(op: PricedOp, scale: Scale) -> PricedOp:
+    uses = _covering(op.uses, scale) if scale.rounding == "up" else _contained(op.uses, scale)
     return replace(
         op,
-        uses=_covering(op.uses, scale) if scale.rounding == "up" else _contained(op.uses, scale),
+        uses=uses,
         issue_cycles=slots(op.issue_cycles, scale),
         latency_cycles=slots(op.latency_cycles, scale),
         real_latency_cycles=slots(op.real_latency_cycles, scale),
@@ -80,10 +81,13 @@ def _contained(uses: tuple[Use, ...], scale: Scale) -> tuple[Use, ...]:
     """Return the runs that begin with their op, rounded down; later ones are left out.
 
     Where a later run begins in slots is not known: every end of a period that lies between adds up to one slot,
-    since n slots are longer than I.
+    since n slots are longer than I. How long the op holds units at all, the window of the paper's rule on
+    concurrency, is kept as a use of no instance.
     """
-    rounded = (replace(use, cycles=slots(use.cycles, scale)) for use in uses if use.offset == 0)
-    return tuple(use for use in rounded if use.cycles)
+    rounded = [replace(use, cycles=slots(use.cycles, scale)) for use in uses if use.offset == 0]
+    ends = [replace(use, offset=0, cycles=slots(use.offset + use.cycles, scale), amount=0) for use in uses]
+    longest = sorted(ends, key=lambda use: use.cycles)[-1:]
+    return (*(use for use in rounded if use.cycles), *longest)
 
 
 def _edge(edge: PricedEdge, scale: Scale) -> PricedEdge:

@@ -53,6 +53,16 @@ class Registers:
     quota_min: int = 24
     quota_step: int = 8
 
+    @property
+    def smallest(self) -> int:
+        """The smallest legal quota: quotas are multiples of ``quota_step``."""
+        return -(-self.quota_min // self.quota_step) * self.quota_step
+
+    @property
+    def largest(self) -> int:
+        """The largest legal quota; below ``smallest`` where no quota is legal."""
+        return self.per_thread // self.quota_step * self.quota_step
+
     def pool(self, warps: int) -> int:
         """Return the registers that a block of ``warps`` warps (a multiple of 4) can share out among its groups.
 

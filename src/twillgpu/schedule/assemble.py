@@ -55,14 +55,13 @@ def _quotas(problem: Problem, draft: Draft, warps: list[int]) -> list[int] | Non
         )
         needs.append(peak(mine, draft.starts, draft.ii_cycles) + held + limits.overhead_per_thread)
     quotas = [_rounded(need, limits) for need in needs]
-    most = limits.quota_min + (limits.per_thread - limits.quota_min) // limits.quota_step * limits.quota_step
-    if any(quota > most for quota in quotas) or not _fits(quotas, warps, limits):
+    if any(quota > limits.largest for quota in quotas) or not _fits(quotas, warps, limits):
         return None
-    return _spread(quotas, needs, warps, limits, most)
+    return _spread(quotas, needs, warps, limits, limits.largest)
 
 
 def _rounded(need: int, limits: Registers) -> int:
-    return limits.quota_min + max(0, -(-(need - limits.quota_min) // limits.quota_step)) * limits.quota_step
+    return max(limits.smallest, -(-need // limits.quota_step) * limits.quota_step)
 
 
 def _fits(quotas: list[int], warps: list[int], limits: Registers) -> bool:

@@ -21,6 +21,9 @@ def register_limit(core: Core) -> None:
     limits = core.problem.registers
     if limits is None:
         return
+    if limits.smallest > limits.largest:
+        core.clauses.add(False)
+        return
     quotas = [_quota(core, limits, group) for group in range(core.group_count)]
     values = storages(core.problem, "registers")
     for group in range(core.group_count):
@@ -30,7 +33,7 @@ def register_limit(core: Core) -> None:
 
 def _quota(core: Core, limits: Registers, group: int) -> Order:
     """Return the quota of a group in steps above the smallest."""
-    steps = max(0, (limits.per_thread - limits.quota_min) // limits.quota_step)
+    steps = (limits.largest - limits.smallest) // limits.quota_step
     return Order(core.clauses, f"quota {group}", 0, steps)
 
 
@@ -47,7 +50,7 @@ def _group_limit(core: Core, limits: Registers, values: list[Storage], quota: Or
         _add_value(core, value, group, constant, slots)
     # quota = min + step * (number of ge literals that hold): move it to the left side.
     room = [(limits.quota_step, quota.lt(step)) for step in range(1, quota.last + 1)]
-    limit = limits.quota_min + limits.quota_step * quota.last - limits.overhead_per_thread
+    limit = limits.smallest + limits.quota_step * quota.last - limits.overhead_per_thread
     for terms in slots:
         core.clauses.at_most([*terms, *constant, *room], limit)
 
@@ -154,9 +157,8 @@ def _held(core: Core, edge: PricedEdge) -> int:
 
 def _register_file(core: Core, limits: Registers, quotas: list[Order]) -> None:
     """Sum over groups of 32 x warps x quota, padding to 4 warps included, <= what a block of so many warps gets."""
-    largest = limits.quota_min + limits.quota_step * quotas[0].last
     most = -(-core.problem.groups.max_warps // 4)
-    if all(32 * 4 * fours * largest <= limits.pool(4 * fours) for fours in range(1, most + 1)):
+    if all(32 * 4 * fours * limits.largest <= limits.pool(4 * fours) for fours in range(1, most + 1)):
         return
     model = core.clauses.model
     shares = [_share(core, limits, quota, group, limits.per_sm // 32) for group, quota in enumerate(quotas)]
@@ -173,7 +175,7 @@ def _register_file(core: Core, limits: Registers, quotas: list[Order]) -> None:
 
 def _share(core: Core, limits: Registers, quota: Order, group: int, total: int) -> cp_model.IntVar:
     """Return warps x quota of one group as a variable."""
-    amount = limits.quota_min + limits.quota_step * weighted(
+    amount = limits.smallest + limits.quota_step * weighted(
         [(1, quota.ge(step)) for step in range(1, quota.last + 1)]
     )
     share = core.clauses.model.new_int_var(0, total, f"share {group}")

@@ -52,7 +52,7 @@ def _after(core: Core, tail: str, head: str, gap: int, unless: list[Literal]) ->
 def capacity(core: Core) -> None:
     """Sum over v and cycles c of v with (M(v) + c) mod I = r of the amount held <= cap(f), for all f and r."""
     for unit in core.problem.units:
-        runs = [(op.name, use) for op in core.problem.ops for use in op.uses if use.unit == unit.name]
+        runs = [(op.name, use) for op in core.problem.ops for use in op.uses if use.unit == unit.name and use.amount]
         full = sum(use.amount * use.cycles for _, use in runs) == unit.capacity * core.interval
         for slot in range(core.interval) if runs else ():
             holders = _holders(core, runs, slot)

@@ -37,7 +37,7 @@ def _anchor(problem: Problem) -> str:
     single = {unit.name for unit in problem.units if unit.capacity == 1}
 
     def longest(index: int) -> tuple[int, int]:
-        uses = [use.cycles for use in problem.ops[index].uses if use.unit in single]
+        uses = [use.cycles for use in problem.ops[index].uses if use.unit in single and use.amount]
         return (max(uses, default=0), -index)
 
     return problem.ops[max(range(len(problem.ops)), key=longest)].name
