@@ -1,0 +1,1 @@
+"""From a verified schedule to the explicit program of every warp group."""
