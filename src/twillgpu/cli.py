@@ -17,6 +17,7 @@ import click
 
 from twillgpu import __version__
 from twillgpu.errors import TwillError
+from twillgpu.installation import versions
 
 MISTAKE = 1
 INTERRUPTED = 130
@@ -26,6 +27,8 @@ COMMANDS = MappingProxyType(
         "schedule": ("twillgpu.cli_schedule", "Find the optimal schedule of a loop and report it."),
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),
         "machines": ("twillgpu.cli_machines", "List the known machines, or show one with its sources."),
+        "doctor": ("twillgpu.cli_doctor", "Say what is installed, what is missing, and what needs it."),
+        "completion": ("twillgpu.cli_completion", "Print the completion script of a shell."),
     }
 )
 """Where each sub-command is, and its line in the help: the modules behind it are imported only when it runs."""
@@ -51,8 +54,18 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
+def _version(ctx: click.Context, _option: click.Parameter, value: object) -> None:
+    """Print the version, and those of the solvers and of Triton."""
+    if not value or ctx.resilient_parsing:
+        return
+    click.echo(f"twillgpu {__version__}")
+    for package, version in versions():
+        click.echo(f"  {package} {version}")
+    ctx.exit()
+
+
 @click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="twillgpu", message="%(prog)s %(version)s")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show versions.")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Find, prove and report the optimal software pipeline and warp specialization of a GPU kernel.

@@ -12,12 +12,16 @@ import twillgpu
 
 ORDER = (
     "errors",
+    "installation",
     "machine",
     "frontend",
     "graph",
     "costs",
     "schedule",
     "verify",
+    "certify",
+    "explain",
+    "baselines",
     "lower",
     "emit",
     "emulate",
@@ -30,7 +34,7 @@ ORDER = (
 )
 ROOT = Path(twillgpu.__file__).parent
 FACADE = ROOT / "__init__.py"
-HEAVY = ("triton", "ortools", "numpy", "pandas", "rich")
+HEAVY = ("triton", "ortools", "numpy", "pandas", "rich", "pysat", "pyscipopt", "highspy", "matplotlib", "distributed")
 MODULES = sorted(file for file in ROOT.rglob("*.py") if file != FACADE)
 
 
