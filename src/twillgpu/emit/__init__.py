@@ -1,0 +1,1 @@
+"""From warp programs to source text, and from source text to machine code that is checked offline."""

@@ -1,0 +1,102 @@
+"""Compiling an emitted source file without a GPU, and what its machine code holds.
+
+An emitted file says how it is compiled: ``KERNEL`` (the jit function), ``SIGNATURE`` (argument types), ``CONSTANTS``,
+``ATTRIBUTES`` (by position of the argument: ``[["tt.divisibility", 16]]``), ``NUM_WARPS`` (of the default partition),
+``TARGET``, ``GROUPS`` (names of the functions that are warp groups).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import twillgpu
+from twillgpu.emit.record import Compiled, GroupCode
+from twillgpu.emit.sass import Instruction, group_code, instructions
+from twillgpu.emit.tools import assemble, disassemble, tool
+from twillgpu.errors import InputError, TwillError
+
+_DROPPED = ("TRITON_", "MLIR_", "LLVM_IR_")
+
+
+def compile_source(path: Path) -> Compiled:
+    """Compile the emitted file at ``path`` for its target; needs Triton, no GPU and no driver.
+
+    Raises:
+        InputError: Triton is not installed, or the file is not Python.
+        TwillError: Triton or the assembler refuses the kernel, with the last line of what they say.
+    """
+    tool("ptxas-blackwell")
+    source = path.absolute()
+    lined = _functions(source)
+    answer = _compiled(source)
+    functions = {name: lined[name] for name in (answer["kernel"], *answer["groups"])}
+    with tempfile.TemporaryDirectory(prefix="twillgpu-") as scratch:
+        folder = Path(scratch)
+        assembled = assemble(answer["ptx"], answer["target"], folder)
+        lines, lives = disassemble(assembled.cubin, folder)
+    code = instructions(lines, lives, str(source), functions)
+    return Compiled(
+        target=answer["target"],
+        triton=answer["triton"],
+        seconds=answer["seconds"],
+        warps=answer["warps"],
+        registers_per_thread=assembled.registers_per_thread,
+        spill_bytes=assembled.spill_bytes,
+        smem_bytes=answer["smem_bytes"],
+        tmem_columns=answer["tmem_columns"],
+        warnings=assembled.warnings,
+        groups=_groups(answer["groups"], code),
+    )
+
+
+def _groups(names: list[str], code: tuple[Instruction, ...]) -> tuple[GroupCode, ...]:
+    return tuple(group_code(name, tuple(one for one in code if one.function == name)) for name in names)
+
+
+def _functions(path: Path) -> dict[str, tuple[int, int]]:
+    """Return first and last line of every function of the file, decorators included."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError) as error:
+        raise InputError(str(path), f"cannot be read as Python ({error})", "emit it again") from None
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found[node.name] = (first, node.end_lineno or node.lineno)
+    return found
+
+
+def _compiled(path: Path) -> dict[str, Any]:
+    done = _run({"path": str(path)})
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise TwillError(
+            path.name, f"Triton does not compile it: {lines[-1]}", "report it, with the file: emission went wrong"
+        ) from None
+    return answer
+
+
+def _run(request: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    package = str(Path(twillgpu.__file__).parent.parent)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
+    with tempfile.TemporaryDirectory(prefix="twillgpu-") as cache:
+        folders = {"TRITON_CACHE_DIR": cache, "TRITON_HOME": cache, "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = os.pathsep.join(filter(None, (package, kept.get("PYTHONPATH"))))
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "twillgpu.emit.offline_worker"],
+            input=json.dumps(request),
+            env={**kept, **folders, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
