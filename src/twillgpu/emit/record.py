@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 RunKind = Literal["tensor", "exp", "drain", "wait", "load", "store", "tmem"]
-"""Classes of machine instructions whose order a schedule is about: tensor core, exponential, waits for the tensor core
-(``drain``) and for barriers (``wait``), TMA loads and stores, TMEM traffic."""
+"""Classes of machine instructions whose order a schedule is about: tensor core, exponential, waits for the tensor
+core (``drain``) and for barriers (``wait``), TMA loads and stores, TMEM traffic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

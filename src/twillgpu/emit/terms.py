@@ -1,0 +1,99 @@
+"""Kernel values as Gluon expressions: constants and splats stand where they are used, everything else has a name."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import struct
+from dataclasses import dataclass, field
+
+from twillgpu.emit.layouts import dtype
+from twillgpu.errors import UnsupportedError
+from twillgpu.frontend.kernel import KernelOp, TileType
+
+_DENSE = re.compile(r"dense<(.*)> : .*", re.DOTALL)
+_FLOATS = {16: "<e", 32: "<f", 64: "<d"}
+_RESERVED = frozenset({*keyword.kwlist, "gl", "gluon", "tma", "mbarrier", "t", "trips", "base", "tile"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """An expression; ``shape`` is that of the tile that it has as written, empty for a scalar."""
+
+    text: str
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Names:
+    """Python names for kernel values, each unique, and the terms of values that are written in place."""
+
+    taken: dict[str, str] = field(default_factory=dict)
+    inline: dict[str, Term] = field(default_factory=dict)
+
+    def name(self, value: str) -> str:
+        """Return the Python name of a kernel value."""
+        if value not in self.taken:
+            wanted = re.sub(r"\W", "_", value)
+            wanted = f"{wanted}_" if wanted in _RESERVED or wanted[0].isdigit() else wanted
+            used = set(self.taken.values())
+            while wanted in used:
+                wanted += "_"
+            self.taken[value] = wanted
+        return self.taken[value]
+
+
+def constant(op: KernelOp, kind: TileType) -> str:
+    """Return the literal of an ``arith.constant``: of a scalar, or of the element that a tile is full of.
+
+    Raises:
+        UnsupportedError: a tile whose elements differ.
+    """
+    text = (op.attribute("value") or "").strip('"')
+    dense = _DENSE.fullmatch(text)
+    word = (dense.group(1) if dense else text.split(" : ")[0]).strip()
+    if word in ("true", "false"):
+        return word.capitalize()
+    if word.startswith(("[", '"')):
+        raise UnsupportedError(op.source or op.name, "a constant tile with different elements", "compute it instead")
+    if word.startswith("0x"):
+        return _from_bits(int(word, 16), kind.dtype)
+    return _plain(float(word)) if kind.dtype.startswith(("f", "bf")) else word
+
+
+def _from_bits(bits: int, name: str) -> str:
+    if name == "bf16":
+        return _plain(struct.unpack("<f", struct.pack("<I", bits << 16))[0])
+    width = int(name[1:])
+    form = _FLOATS[width]
+    return _plain(struct.unpack(form, bits.to_bytes(width // 8, "little"))[0])
+
+
+def _plain(value: float) -> str:
+    if value != value:  # noqa: PLR0124  # NaN is the one number that differs from itself
+        return 'float("nan")'
+    if value in (float("inf"), float("-inf")):
+        return f'float("{value}")'
+    return repr(value)
+
+
+def full(value: str, kind: TileType, where: str, layouts: LayoutNames) -> str:
+    """Return the expression of a tile that is full of one value."""
+    return f"gl.full({list(kind.shape)}, {value}, {dtype(kind.dtype, where)}, {layouts.name(kind.layout, where)})"
+
+
+@dataclass(slots=True, kw_only=True)
+class LayoutNames:
+    """Names for the layouts that a source file uses, in the order of their first use."""
+
+    names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, text: str, where: str) -> str:
+        """Return the name of a layout, a new one where it was not used before. ``where`` is for the error."""
+        if not text:
+            raise UnsupportedError(where, "a tile without a layout", "emit from a kernel, not from graph JSON")
+        if text not in self.names:
+            stem = re.sub(r"\W", "_", text.split("<", maxsplit=1)[0].rsplit(".", 1)[-1])
+            like = sum(1 for used in self.names.values() if used.rstrip("0123456789_") == stem.upper())
+            self.names[text] = f"{stem.upper()}_{like}" if like else stem.upper()
+        return self.names[text]
