@@ -48,6 +48,22 @@ class SubTile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """The body of an op with its wiring. It is closed: what it reads from outside of the op are its last arguments,
+    which stand for the op's last operands; names are its own.
+
+    Attributes:
+        arguments: the block's arguments, then one for each value from outside.
+        ops: ops in program order, without the terminator.
+        yielded: names of what the terminator hands out (for ``scf.condition``: the condition first).
+    """
+
+    arguments: tuple[KernelValue, ...]
+    ops: tuple[KernelOp, ...]
+    yielded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelOp:
     """One operation.
 
@@ -62,6 +78,7 @@ class KernelOp:
         body: for ops with regions (``tt.reduce``, ``tt.scan``): the opcodes inside, in order, without the
             terminator. Enough to price it and to interpret a combine function.
         subtile: set by sub-tiling.
+        regions: bodies with their wiring, empty where ``body`` says it all: one op on the block's arguments in order.
     """
 
     name: str
@@ -72,6 +89,7 @@ class KernelOp:
     source: str = ""
     body: tuple[str, ...] = ()
     subtile: SubTile | None = None
+    regions: tuple[Region, ...] = ()
 
     def attribute(self, key: str) -> str | None:
         """Return the MLIR text of one attribute, or ``None``."""
