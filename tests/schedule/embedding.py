@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from twillgpu.costs.record import Problem, Scale
 from twillgpu.costs.scale import scaled
 from twillgpu.schedule.core import Core, Question
-from twillgpu.schedule.model import Effort, _solver, build
+from twillgpu.schedule.cpsat import solve
+from twillgpu.schedule.model import build
 from twillgpu.schedule.record import Schedule
-
-CP_SAT_FEASIBLE = (2, 4)
-"""CP-SAT's status codes for a feasible and an optimal solution."""
+from twillgpu.schedule.solved import Effort
 
 
 def question(problem: Problem, interval: int, stages: int, scale: Scale) -> Question:
@@ -50,7 +49,7 @@ def fix(core: Core, starts: Mapping[str, int], groups: Mapping[str, int]) -> Non
 
 
 def solvable(core: Core) -> bool:
-    return _solver(Effort(work=5.0, seconds=60.0)).solve(core.clauses.model) in CP_SAT_FEASIBLE
+    return solve(core.clauses, Effort(work=5.0, seconds=60.0)).holds is not None
 
 
 def _groups(core: Core, schedule: Schedule) -> dict[str, int]:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import product
 
 import pytest
-from ortools.sat.python import cp_model
 
-from twillgpu.schedule.literals import Clauses, Literal, Order, negate, weighted
+from twillgpu.schedule import cpsat, sat
+from twillgpu.schedule.literals import Clauses, Holds, Literal, Order, negate
+from twillgpu.schedule.solved import Effort
+
+EFFORT = Effort(work=5.0, seconds=60.0)
+
+
+def solution(clauses: Clauses, *also: Literal) -> Holds | None:
+    """Return a solution of the clauses in which the literals ``also`` hold."""
+    extended = copy(clauses)
+    extended.constraints = list(clauses.constraints)
+    extended.counts = dict(clauses.counts)
+    for literal in also:
+        extended.add(literal)
+    return cpsat.solve(extended, EFFORT).holds
 
 
 def possible(clauses: Clauses, *also: Literal) -> bool:
-    """Return whether the clauses and the literals ``also`` can hold together."""
-    model = clauses.model.clone()
-    for literal in also:
-        model.add_bool_or([literal])
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    return solver.solve(model) in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    return solution(clauses, *also) is not None
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 1), (3, 7), (-2, 1)])
@@ -25,21 +33,15 @@ def test_an_order_takes_every_value_of_its_range_and_no_other(first: int, last: 
     for value in range(first - 1, last + 2):
         clauses = Clauses()
         order = Order(clauses, "x", first, last)
-        clauses.add(order.at(value))
-        solver = cp_model.CpSolver()
-        status = solver.solve(clauses.model)
+        found = solution(clauses, order.at(value))
         if not first <= value <= last:
-            assert status == cp_model.INFEASIBLE
+            assert found is None
             continue
-        assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-        assert order.value(solver) == value
+        assert found is not None
+        assert order.value(found) == value
         for bound in range(first - 1, last + 3):
-            assert _holds(solver, order.ge(bound)) == (value >= bound)
-            assert _holds(solver, order.lt(bound)) == (value < bound)
-
-
-def _holds(solver: cp_model.CpSolver, literal: Literal) -> bool:
-    return literal if isinstance(literal, bool) else bool(solver.boolean_value(literal))
+            assert found(order.ge(bound)) == (value >= bound)
+            assert found(order.lt(bound)) == (value < bound)
 
 
 def test_beyond_its_range_an_order_is_constant() -> None:
@@ -50,8 +52,20 @@ def test_beyond_its_range_an_order_is_constant() -> None:
 
 
 def test_an_equality_is_made_once() -> None:
-    order = Order(Clauses(), "x", 0, 4)
-    assert order.at(2) is order.at(2)
+    clauses = Clauses()
+    order = Order(clauses, "x", 0, 4)
+    first = order.at(2)
+    stated = len(clauses.constraints)
+    assert order.at(2) == first
+    assert len(clauses.constraints) == stated
+
+
+def test_what_is_missing_from_the_last_value() -> None:
+    """Three times (4 - x) <= 7 leaves x >= 2."""
+    clauses = Clauses()
+    order = Order(clauses, "x", 0, 4)
+    clauses.at_most([], 7, chain=order.below(3))
+    assert [possible(clauses, order.at(value)) for value in range(5)] == [False, False, True, True, True]
 
 
 def test_constants_in_clauses() -> None:
@@ -70,6 +84,7 @@ def test_a_clause_of_nothing_cannot_hold() -> None:
     clauses = Clauses()
     clauses.add(False)
     assert not possible(clauses)
+    assert sat.solve_cadical(clauses, EFFORT).outcome == "infeasible"
 
 
 def test_an_implication_without_a_cause_is_a_fact() -> None:
@@ -110,9 +125,40 @@ def test_one_at_a_time(weights: tuple[int, ...], limit: int) -> None:
         assert possible(clauses, *taken) == (total <= limit)
 
 
-def test_a_weighted_sum_counts_constants() -> None:
+def test_a_sum_may_depend_on_a_condition() -> None:
     clauses = Clauses()
-    free = clauses.fresh("free")
-    clauses.model.add(weighted([(4, True), (9, False), (3, free)]) == 7)
-    assert possible(clauses, free)
-    assert not possible(clauses, negate(free))
+    left, right, condition = clauses.fresh("left"), clauses.fresh("right"), clauses.fresh("condition")
+    clauses.at_most_if(condition, [(2, left), (1, right), (1, True), (5, False)], 3)
+    assert not possible(clauses, left, right, condition)
+    assert possible(clauses, left, right, negate(condition))
+    assert possible(clauses, left, condition)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("quota", range(4))
+@pytest.mark.parametrize("limit", [5, 8, 14, 30])
+def test_an_integer_of_several_lower_bounds(wide: bool, quota: int, limit: int) -> None:
+    """Width (1, or 3 if wide) times quota (2 to 5) against a limit on twice that, beside 1."""
+    clauses = Clauses()
+    condition, enforced = clauses.fresh("wide"), clauses.fresh("enforced")
+    order = Order(clauses, "quota", 0, 3)
+    share = clauses.integer("share", 100)
+    clauses.at_least(share, True, 2, order.above(1))
+    clauses.at_least(share, condition, 6, order.above(3))
+    clauses.at_least(share, False, 1000, [])
+    clauses.at_most_if(enforced, [(1, True)], limit, integers=[(2, share)])
+    fixed = [condition if wide else negate(condition), order.at(quota), enforced]
+    fits = 2 * (3 if wide else 1) * (2 + quota) + 1 <= limit
+    assert possible(clauses, *fixed) == fits
+    for literal in fixed:
+        clauses.add(literal)
+    assert (sat.solve_cadical(clauses, EFFORT).holds is not None) == fits
+
+
+def test_an_integer_is_at_most_its_last_value() -> None:
+    clauses = Clauses()
+    order = Order(clauses, "x", 0, 3)
+    clauses.at_least(clauses.integer("most", 5), True, 1, order.above(2))
+    clauses.add(order.ge(3))
+    assert not possible(clauses)
+    assert sat.solve_cadical(clauses, EFFORT).outcome == "infeasible"

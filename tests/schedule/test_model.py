@@ -16,7 +16,8 @@ from twillgpu.costs.record import LegalPair, Problem, RuleOptions, Scale
 from twillgpu.graph.record import Resident
 from twillgpu.machine.record import Groups, Memory, Registers
 from twillgpu.schedule.core import Question
-from twillgpu.schedule.model import Effort, answer, build
+from twillgpu.schedule.model import answer, build
+from twillgpu.schedule.solved import Effort
 
 EXACT = Scale(slot_cycles=1, rounding="up")
 EFFORT = Effort(work=5.0, seconds=60.0)

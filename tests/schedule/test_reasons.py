@@ -11,8 +11,8 @@ from searching import searched
 from problems import Dep, Node, in_memory, in_registers, problem, use
 from twillgpu.costs.record import LegalPair, Problem, Scale
 from twillgpu.machine.record import Groups, Memory, Registers
-from twillgpu.schedule.model import Effort
 from twillgpu.schedule.reasons import FAMILIES, families, reason
+from twillgpu.schedule.solved import Effort
 
 TWO = Groups(max=2, warps=(1, 4), max_warps=8)
 APART = (LegalPair(rule="tiny_rule", relation="apart", first="a", second="b"),)

@@ -17,9 +17,10 @@ from twillgpu.costs.scale import scaled, slots
 from twillgpu.graph.record import Use
 from twillgpu.machine.record import Groups, Memory
 from twillgpu.schedule.assemble import assemble
-from twillgpu.schedule.model import Effort, answer, build
+from twillgpu.schedule.model import answer, build
 from twillgpu.schedule.polish import Draft
 from twillgpu.schedule.record import Group, Schedule, ScheduledOp, SearchOptions
+from twillgpu.schedule.solved import Effort
 from twillgpu.verify import Verified, check
 
 UP, DOWN = Scale(slot_cycles=4, rounding="up"), Scale(slot_cycles=4, rounding="down")

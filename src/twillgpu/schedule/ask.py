@@ -14,10 +14,11 @@ from twillgpu.schedule.core import Question
 from twillgpu.schedule.descent import descend
 from twillgpu.schedule.finish import finish
 from twillgpu.schedule.measure import stage_count
-from twillgpu.schedule.model import Answer, Effort, answer
+from twillgpu.schedule.model import Answer, answer
 from twillgpu.schedule.partition import canonical
 from twillgpu.schedule.reasons import families
 from twillgpu.schedule.record import Attempt, Schedule, SearchOptions
+from twillgpu.schedule.solved import Effort
 
 SMALL_REGISTERS = 2
 """Values of at most so many registers per thread (row statistics) are at first counted once per group."""

@@ -87,7 +87,7 @@ class Core:
         literals: list[Literal] = [
             self.clauses.fresh(f"{name}@{group}") if group in allowed else False for group in range(self.group_count)
         ]
-        self.clauses.model.add_exactly_one(literals[group] for group in allowed)
+        self.clauses.exactly_one(literals[group] for group in allowed)
         return literals
 
     def _allowed_groups(self, name: str) -> range:

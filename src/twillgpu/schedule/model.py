@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal as Choice
 
-from ortools.sat.python import cp_model
-
-from twillgpu.schedule import rules_groups, rules_memory, rules_registers, rules_time
+from twillgpu.schedule import cpsat, rules_groups, rules_memory, rules_registers, rules_time, sat
 from twillgpu.schedule.core import Core, Question
+from twillgpu.schedule.literals import Clauses, Holds
 from twillgpu.schedule.objective import add_objective
+from twillgpu.schedule.solved import Effort, Outcome, Solved
 from twillgpu.schedule.windows import windows
 
 RULES: tuple[tuple[str, Callable[[Core], None]], ...] = (
@@ -38,13 +38,14 @@ BUILD_WORK = 5e-6
 """Work units for each clause: stating a question takes time as well."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
-    """How hard to try: deterministic work units, a wall-clock backstop in seconds, and the seed."""
+Backend = Choice["cp-sat", "cadical", "glucose"]
 
-    work: float
-    seconds: float
-    seed: int = 0
+SOLVERS: dict[Backend, Callable[[Clauses, Effort], Solved]] = {
+    "cp-sat": cpsat.solve,
+    "cadical": sat.solve_cadical,
+    "glucose": sat.solve_glucose,
+}
+"""Who may be asked. Only CP-SAT minimises; SAT solvers return any schedule, as ``feasible``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ class Answer:
         work, seconds: effort spent.
     """
 
-    outcome: Choice["optimal", "feasible", "infeasible", "unknown"]
+    outcome: Outcome
     starts: dict[str, int]
     groups: dict[str, int]
     work: float
@@ -79,49 +80,36 @@ def build(question: Question, objective: tuple[str, ...]) -> Core | None:
     return core
 
 
-def answer(question: Question, objective: tuple[str, ...], effort: Effort) -> Answer:
-    """Solve ``question``, minimising ``objective`` (empty: any schedule will do)."""
-    core = build(question, objective)
+def answer(question: Question, objective: tuple[str, ...], effort: Effort, backend: Backend = "cp-sat") -> Answer:
+    """Solve ``question``, minimising ``objective`` (empty: any schedule will do).
+
+    Raises:
+        InputError: the back end's package is not installed.
+    """
+    core = build(question, objective if backend == "cp-sat" else ())
     if core is None:
         return Answer(outcome="infeasible", starts={}, groups={}, work=0.0, seconds=0.0)
-    solver = _solver(effort)
-    status = solver.solve(core.clauses.model)
-    building = BUILD_WORK * sum(core.clauses.counts.values())
-    spent = {"work": solver.response_proto.deterministic_time + building, "seconds": solver.wall_time}
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        outcome: Choice["optimal", "feasible"] = "optimal" if status == cp_model.OPTIMAL else "feasible"
-        return Answer(outcome=outcome, starts=_starts(core, solver), groups=_groups(core, solver), **spent)
-    outcome_none: Choice["infeasible", "unknown"] = "infeasible" if status == cp_model.INFEASIBLE else "unknown"
-    return Answer(outcome=outcome_none, starts={}, groups={}, **spent)
+    solved = SOLVERS[backend](core.clauses, effort)
+    found = solved.holds
+    return Answer(
+        outcome=solved.outcome,
+        starts=_starts(core, found) if found else {},
+        groups=_groups(core, found) if found else {},
+        work=solved.work + BUILD_WORK * sum(core.clauses.counts.values()),
+        seconds=solved.seconds,
+    )
 
 
-def _solver(effort: Effort) -> cp_model.CpSolver:
-    solver = cp_model.CpSolver()
-    # Measured on attention forward and backward: these clauses are solved two to five times faster without
-    # presolve and linear relaxation, and with less spread between seeds; symmetry is broken by the rules
-    # themselves. One worker: the same answer on every machine.
-    solver.parameters.num_workers = 1
-    solver.parameters.cp_model_presolve = False
-    solver.parameters.linearization_level = 0
-    solver.parameters.cp_model_probing_level = 0
-    solver.parameters.symmetry_level = 0
-    solver.parameters.random_seed = effort.seed
-    solver.parameters.max_deterministic_time = effort.work
-    solver.parameters.max_time_in_seconds = effort.seconds
-    solver.parameters.catch_sigint_signal = False
-    return solver
-
-
-def _starts(core: Core, solver: cp_model.CpSolver) -> dict[str, int]:
-    starts = {name: start.value(solver) for name, start in core.starts.items()}
+def _starts(core: Core, holds: Holds) -> dict[str, int]:
+    starts = {name: start.value(holds) for name, start in core.starts.items()}
     first = min(starts.values())
     return {name: start - first for name, start in starts.items()}
 
 
-def _groups(core: Core, solver: cp_model.CpSolver) -> dict[str, int]:
+def _groups(core: Core, holds: Holds) -> dict[str, int]:
     """Return the group of every op, numbered without gaps."""
     raw = {
-        name: next(g for g, literal in enumerate(literals) if literal is True or solver.boolean_value(literal))
+        name: next(g for g, literal in enumerate(literals) if literal is not False and holds(literal))
         for name, literals in core.groups.items()
     }
     number = {group: index for index, group in enumerate(sorted(set(raw.values())))}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from twillgpu.schedule.core import Core
-from twillgpu.schedule.literals import Literal, weighted
+from twillgpu.schedule.literals import Term
 
-Terms = list[tuple[int, Literal]]
+Terms = list[Term]
 
 
 def mixed(core: Core) -> Terms:
@@ -108,4 +108,4 @@ def add_objective(core: Core, order: tuple[str, ...]) -> None:
         total += [(scale * weight, literal) for weight, literal in terms]
         scale *= sum(abs(weight) for weight, _ in terms) + 1
     if total:
-        core.clauses.model.minimize(weighted(total))
+        core.clauses.minimize(total)

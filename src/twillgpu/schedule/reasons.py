@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from twillgpu.schedule.core import Question
-from twillgpu.schedule.model import Effort, answer
+from twillgpu.schedule.model import answer
+from twillgpu.schedule.solved import Effort
 
 FAMILIES: tuple[tuple[str, frozenset[str], str], ...] = (
     ("register_limit", frozenset({"register_limit"}), "more registers"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-
-from ortools.sat.python import cp_model
+from math import gcd
 
 from twillgpu.costs.record import PricedEdge
 from twillgpu.machine.record import Memory
 from twillgpu.schedule.core import Core
-from twillgpu.schedule.literals import Literal, negate, weighted
+from twillgpu.schedule.literals import Literal, Order, negate
 from twillgpu.schedule.storage import Storage, storages
 
 SPARE = 6
@@ -141,19 +140,19 @@ def _place(core: Core, tenants: list[Tenant], lives: list[list[list[Literal]]], 
     """Give every tenant one place for all its copies; two tenants that are ever live together lie apart.
 
     This forbids sharing between single copies of two rings, which an exact packing might use; so it only ever
-    serves to find schedules, never to refute an interval.
+    serves to find schedules, never to refute an interval. Pushed down as far as they go, all begin at multiples of
+    the common divisor of their sizes.
     """
-    model = core.clauses.model
-    sizes = [_ring(core, tenant, slots, room) for tenant, slots in zip(tenants, lives, strict=True)]
-    places = [model.new_int_var(0, max(0, room - tenant.units), f"{tenant.name} place") for tenant in tenants]
+    grain = gcd(*(tenant.units for tenant in tenants))
+    extents = [
+        _extent(core, tenant, slots, grain, room // grain) for tenant, slots in zip(tenants, lives, strict=True)
+    ]
     occupied = [_occupied(core, tenant, slots) for tenant, slots in zip(tenants, lives, strict=True)]
-    for place, size in zip(places, sizes, strict=True):
-        model.add(place + size <= room)
     for right in range(len(tenants)):
         for left in range(right):
             before, after = core.clauses.fresh("before"), core.clauses.fresh("after")
-            model.add(places[left] + sizes[left] <= places[right]).only_enforce_if(before)
-            model.add(places[right] + sizes[right] <= places[left]).only_enforce_if(after)
+            _not_beyond(core, extents[left][1], extents[right][0], before)
+            _not_beyond(core, extents[right][1], extents[left][0], after)
             for mine, other in zip(occupied[left], occupied[right], strict=True):
                 core.clauses.add(negate(mine), negate(other), before, after)
 
@@ -163,11 +162,27 @@ def _occupied(core: Core, tenant: Tenant, slots: list[list[Literal]]) -> list[Li
     return [core.any_of(f"{tenant.name} in {slot}", live) for slot, live in enumerate(slots)]
 
 
-def _ring(core: Core, tenant: Tenant, slots: list[list[Literal]], room: int) -> cp_model.LinearExpr:
-    """Return copies x units: at least the instances live at once."""
-    most = max(1, room // tenant.units)
-    copies = core.clauses.model.new_int_var(1, most, f"{tenant.name} copies")
+def _extent(core: Core, tenant: Tenant, slots: list[list[Literal]], grain: int, room: int) -> tuple[Order, Order]:
+    """Return where the copies of a tenant begin and end, in units of ``grain``."""
+    units = tenant.units // grain
+    copies = _copies(core, tenant, slots, max(1, room // units))
+    begin = Order(core.clauses, f"{tenant.name} begins", 0, max(0, room - units))
+    end = Order(core.clauses, f"{tenant.name} ends", 0, room)
+    for count in range(1, copies.last + 1):
+        for place in range(begin.last + 1):
+            core.clauses.imply([copies.ge(count), begin.ge(place)], end.ge(place + count * units))
+    return begin, end
+
+
+def _copies(core: Core, tenant: Tenant, slots: list[list[Literal]], most: int) -> Order:
+    """Return the copies of a tenant: at least the instances live at once."""
+    copies = Order(core.clauses, f"{tenant.name} copies", 1, min(most, max(1, *(len(live) for live in slots))))
     for live in slots:
-        if len(live) > 1:
-            core.clauses.model.add(copies >= weighted([(1, literal) for literal in live]))
-    return copies * tenant.units
+        core.clauses.at_most(((1, literal) for literal in live), copies.last, chain=copies.below(1))
+    return copies
+
+
+def _not_beyond(core: Core, end: Order, begin: Order, condition: Literal) -> None:
+    """If ``condition`` holds, ``end`` is not beyond ``begin``."""
+    for place in range(1, end.last + 1):
+        core.clauses.imply([condition, end.ge(place)], begin.ge(place))

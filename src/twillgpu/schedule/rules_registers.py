@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ortools.sat.python import cp_model
-
 from twillgpu.costs.record import PricedEdge, PricedOp
 from twillgpu.machine.record import Registers
 from twillgpu.schedule.core import Core
-from twillgpu.schedule.literals import Literal, Order, negate, weighted
+from twillgpu.schedule.literals import Literal, Order, Term, negate
 from twillgpu.schedule.storage import Storage, storages
 
-Terms = list[list[tuple[int, Literal]]]
+Terms = list[list[Term]]
 """Per slot, the weighted literals of what is live."""
 
 
@@ -48,11 +46,11 @@ def _group_limit(core: Core, limits: Registers, values: list[Storage], quota: Or
     slots: Terms = [[] for _ in range(core.interval)]
     for value in values:
         _add_value(core, value, group, constant, slots)
-    # quota = min + step * (number of ge literals that hold): move it to the left side.
-    room = [(limits.quota_step, quota.lt(step)) for step in range(1, quota.last + 1)]
+    # quota = largest - step * (steps that are missing): move these to the left side.
+    missing = quota.below(limits.quota_step)
     limit = limits.smallest + limits.quota_step * quota.last - limits.overhead_per_thread
     for terms in slots:
-        core.clauses.at_most([*terms, *constant, *room], limit)
+        core.clauses.at_most([*terms, *constant], limit, chain=missing)
 
 
 def _add_value(core: Core, value: Storage, group: int, constant: list[tuple[int, Literal]], slots: Terms) -> None:
@@ -160,27 +158,25 @@ def _register_file(core: Core, limits: Registers, quotas: list[Order]) -> None:
     most = -(-core.problem.groups.max_warps // 4)
     if all(32 * 4 * fours * limits.largest <= limits.pool(4 * fours) for fours in range(1, most + 1)):
         return
-    model = core.clauses.model
-    shares = [_share(core, limits, quota, group, limits.per_sm // 32) for group, quota in enumerate(quotas)]
-    warps = weighted(core.width_terms())
+    shares = [(32, _share(core, limits, quota, group)) for group, quota in enumerate(quotas)]
+    widths = core.width_terms()
+    widest = sum(weight for weight, _ in widths)
     sizes = [core.clauses.fresh(f"{4 * fours} warps") for fours in range(1, most + 1)]
-    model.add_exactly_one(sizes)
+    core.clauses.exactly_one(sizes)
     for fours, size in enumerate(sizes, 1):
-        padding = 4 * fours - warps
-        model.add(padding >= 0).only_enforce_if(size)
-        model.add(padding <= 3).only_enforce_if(size)
-        model.add(32 * (sum(shares) + limits.quota_min * padding) <= limits.pool(4 * fours)).only_enforce_if(size)
-    core.clauses.counts[core.clauses.rule] = core.clauses.counts.get(core.clauses.rule, 0) + 1
+        missing = [(weight, negate(wide)) for weight, wide in widths]
+        core.clauses.at_most_if(size, widths, 4 * fours)
+        core.clauses.at_most_if(size, missing, widest - 4 * fours + 3)
+        # Padding, 4 x fours - warps, is 4 x fours - widest and what is missing from the widest.
+        padding = [(32 * limits.quota_min * weight, narrow) for weight, narrow in missing]
+        left = limits.pool(4 * fours) - 32 * limits.quota_min * (4 * fours - widest)
+        core.clauses.at_most_if(size, padding, left, integers=shares)
 
 
-def _share(core: Core, limits: Registers, quota: Order, group: int, total: int) -> cp_model.IntVar:
-    """Return warps x quota of one group as a variable."""
-    amount = limits.smallest + limits.quota_step * weighted(
-        [(1, quota.ge(step)) for step in range(1, quota.last + 1)]
-    )
-    share = core.clauses.model.new_int_var(0, total, f"share {group}")
+def _share(core: Core, limits: Registers, quota: Order, group: int) -> int:
+    """Return warps x quota of one group as an integer."""
+    share = core.clauses.integer(f"share {group}", limits.per_sm // 32)
     for width in core.problem.groups.warps:
         wide = core.at_least_as_wide(group, width)
-        if wide is not False:
-            core.clauses.model.add(share >= width * amount).only_enforce_if(wide)
+        core.clauses.at_least(share, wide, width * limits.smallest, quota.above(width * limits.quota_step))
     return share

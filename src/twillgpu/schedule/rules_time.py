@@ -13,7 +13,7 @@ def uniqueness(core: Core) -> None:
         slots = [core.slot(name, slot) for slot in range(core.interval)]
         kept = [literal for literal in slots if not isinstance(literal, bool)]
         if not any(literal is True for literal in slots) and len(kept) > 1:
-            core.clauses.model.add_exactly_one(kept)
+            core.clauses.exactly_one(kept)
 
 
 def consistency(core: Core) -> None:
