@@ -1,6 +1,6 @@
 """Control flow that the front end keeps whole outside of the scheduled loop: ``scf.for``, ``scf.if``, ``scf.while``.
 
-A region is closed: the values that it reads from outside are the op's last operands and its last arguments.
+A region is closed: what it reads from outside comes as arguments that stand for operands of the op.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from twillgpu.emulate.call import Context, Value
 from twillgpu.emulate.ops_region import Evaluate, run_region
 from twillgpu.errors import UnsupportedError
-from twillgpu.frontend.kernel import KernelOp
+from twillgpu.frontend.kernel import KernelOp, Region
 
 Control = Callable[[KernelOp, Sequence[Value], Context, Evaluate], tuple[Value, ...]]
 
@@ -21,9 +21,9 @@ def trip_range(lower: Value, upper: Value, step: Value) -> range:
 
 
 def _for(op: KernelOp, values: Sequence[Value], context: Context, evaluate: Evaluate) -> tuple[Value, ...]:
-    """Run a counted loop: operands are lower bound, upper bound, step, initial values, captured values."""
+    """Run a counted loop: operands are lower bound, upper bound, step, initial values."""
     carried = tuple(values[3 : 3 + len(op.results)])
-    captured = tuple(values[3 + len(op.results) :])
+    captured = _captured(op.regions[0], values)
     induction = values[0].dtype.type
     for position in trip_range(*values[:3]):
         arguments = (induction(position), *carried, *captured)
@@ -32,22 +32,28 @@ def _for(op: KernelOp, values: Sequence[Value], context: Context, evaluate: Eval
 
 
 def _if(op: KernelOp, values: Sequence[Value], context: Context, evaluate: Evaluate) -> tuple[Value, ...]:
-    """Run one of two regions: operands are the condition and captured values."""
+    """Run one of two regions, of which the second may be missing: the operand is the condition."""
     chosen = 0 if values[0] else 1
-    return run_region(op.regions[chosen], values[1:], context, evaluate) if chosen < len(op.regions) else ()
+    if chosen == len(op.regions):
+        return ()
+    region = op.regions[chosen]
+    return run_region(region, _captured(region, values), context, evaluate)
 
 
 def _while(op: KernelOp, values: Sequence[Value], context: Context, evaluate: Evaluate) -> tuple[Value, ...]:
-    """Run a loop with a condition: operands are initial values and captured values."""
+    """Run a loop with a condition, which the first region gives before the values: operands are initial values."""
     before, after = op.regions
-    kept = len(before.yielded) - 1
-    captured = tuple(values[len(values) - (len(after.arguments) - kept) :])
-    state = tuple(values[: len(values) - len(captured)])
+    captured_before, captured_after = (_captured(region, values) for region in op.regions)
+    state = tuple(values[: len(before.arguments) - len(before.captures)])
     while True:
-        condition, *passed = run_region(before, (*state, *captured), context, evaluate)
+        condition, *passed = run_region(before, (*state, *captured_before), context, evaluate)
         if not condition:
             return tuple(passed)
-        state = run_region(after, (*passed, *captured), context, evaluate)
+        state = run_region(after, (*passed, *captured_after), context, evaluate)
+
+
+def _captured(region: Region, values: Sequence[Value]) -> tuple[Value, ...]:
+    return tuple(values[place] for place in region.captures)
 
 
 def run_control(op: KernelOp, values: Sequence[Value], context: Context, evaluate: Evaluate) -> tuple[Value, ...]:

@@ -46,7 +46,8 @@ def _combine(call: Call, evaluate: Evaluate) -> Combine:
     """Return the combine function, which works on tiles element by element."""
     op = call.op
     if op.regions:
-        region, captured = op.regions[0], call.values[len(call.results) :]
+        region = op.regions[0]
+        captured = tuple(call.values[place] for place in region.captures)
         return lambda a, b: run_region(region, (*a, *b, *captured), call.context, evaluate)
     if len(op.body) != 1 or len(call.values) != 1:
         raise call.unsupported("its combine function is not recorded")
@@ -94,9 +95,11 @@ def map_elements(call: Call, evaluate: Evaluate) -> Value:
     """``tt.map_elementwise``: a function of ``pack`` neighbours at a time in the last dimension."""
     if not call.op.regions:
         raise call.unsupported("its function is not recorded")
-    pack = call.integer("pack", 1)
-    arguments = [value.reshape(-1, pack)[:, part] for value in call.values for part in range(pack)]
-    found = run_region(call.op.regions[0], arguments, call.context, evaluate)
+    pack, region = call.integer("pack", 1), call.op.regions[0]
+    count = (len(region.arguments) - len(region.captures)) // pack
+    arguments = [value.reshape(-1, pack)[:, part] for value in call.values[:count] for part in range(pack)]
+    captured = (call.values[place] for place in region.captures)
+    found = run_region(region, (*arguments, *captured), call.context, evaluate)
     shape = call.result.shape
     groups = [found[at : at + pack] for at in range(0, len(found), pack)]
     tiles = tuple(np.stack(group, axis=-1).reshape(shape) for group in groups)

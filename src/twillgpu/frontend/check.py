@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from twillgpu.errors import InputError
-from twillgpu.frontend.kernel import Kernel, KernelOp, KernelValue, TileType
+from twillgpu.frontend.kernel import Kernel, KernelOp, KernelValue, Region, TileType
 
 Types = Mapping[str, TileType]
 
@@ -58,7 +58,27 @@ def _check_block(ops: Iterable[KernelOp], types: dict[str, TileType], where: str
         for operand in op.operands:
             _check_defined(operand, types, f"op {op.name}", where)
         _check_op(op, types, where)
+        for region in op.regions:
+            _check_region(op, region, types, where)
         types.update((result.name, result.type) for result in op.results)
+
+
+def _check_region(op: KernelOp, region: Region, types: Types, where: str) -> None:
+    """Check that a region reads only its arguments, and that those from outside are the operands they stand for."""
+    twice = _repeated(
+        [value.name for value in region.arguments] + [result.name for inner in region.ops for result in inner.results]
+    )
+    if twice is not None:
+        raise InputError(where, f"the region of op {op.name} defines {twice!r} twice", _REMEDY)
+    own = len(region.arguments) - len(region.captures)
+    for argument, place in zip(region.arguments[own:], region.captures, strict=True):
+        if place >= len(op.operands) or types[op.operands[place]] != argument.type:
+            what = f"the region of op {op.name} reads {argument.name!r} from operand {place}, which is no such value"
+            raise InputError(where, what, _REMEDY)
+    inside = {argument.name: argument.type for argument in region.arguments}
+    _check_block(region.ops, inside, where)
+    for name in region.yielded:
+        _check_defined(name, inside, f"the region of op {op.name}", where)
 
 
 def _check_defined(name: str, types: Types, reader: str, where: str) -> None:

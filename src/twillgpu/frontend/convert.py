@@ -13,23 +13,12 @@ from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loo
 from twillgpu.frontend.location import user_frame
 from twillgpu.frontend.loops import COMBINING_OPCODES, Parts, cut, function_name
 from twillgpu.frontend.naming import Hinted, Names, argument_names
+from twillgpu.frontend.regions import RegionBuilder, body_opcodes, kernel_attributes
 from twillgpu.frontend.tile_types import tile_type
 from twillgpu.frontend.trips import trip_count
 
 _FOR = re.compile(r"\s*for\s+(\w+)\s+in\b")
 _PRINTED = re.compile(r"(?!(?:cst|arg\d|true|false|c-?\d))([A-Za-z]\w*?)(?:_\d+)?(?:#\d+)?(?:'\d+)?")
-_DEFAULTS = frozenset(
-    {
-        ("boundaryCheck", "array<i32>"),
-        ("cache", "1 : i32"),
-        ("evict", "1 : i32"),
-        ("fastmath", "#arith.fastmath<none>"),
-        ("isVolatile", "false"),
-        ("overflowFlags", "#arith.overflow<none>"),
-    }
-)
-"""Attributes that say nothing, which some versions of Triton print and others do not."""
-
 _LOOP_OPTIONS = ("tt.num_stages", "tt.warp_specialize", "tt.disallow_acc_multi_buffer", "tt.flatten")
 
 
@@ -97,6 +86,7 @@ class _Conversion:
         self.options = options
         self.parts = parts
         self.names = Names()
+        self.regions = RegionBuilder(module, self)
         self.block = parts.loop.regions[0][0]
         self.hoisted: Hoisted = hoist(self.block)
         self.located = any(user_frame(module, op.location).line for op in parts.function.nested())
@@ -211,19 +201,16 @@ class _Conversion:
         return tuple(self.op(op) for op in ops)
 
     def op(self, op: MlirOp) -> KernelOp:
-        inner = op.nested()
-        combining = op.opcode in COMBINING_OPCODES
-        last = {block.ops[-1].index for region in op.regions for block in region if block.ops}
+        operands = (*op.operands, *self.captured(op))
         return KernelOp(
             name=self.names.ops[op.index],
             opcode=op.opcode,
-            operands=tuple(self.name(operand) for operand in (*op.operands, *self.captured(op))),
+            operands=tuple(self.name(operand) for operand in operands),
             results=tuple(self.value(result) for result in op.results),
-            attributes=tuple(
-                sorted((key, self.module.expand(text)) for key, text in op.attributes if (key, text) not in _DEFAULTS)
-            ),
+            attributes=kernel_attributes(self.module, op),
             source=self.source(op),
-            body=tuple(nested.opcode for nested in inner if not (combining and nested.index in last)),
+            body=body_opcodes(op),
+            regions=self.regions.of(op, operands, self.names.values),
         )
 
     def captured(self, op: MlirOp) -> tuple[str, ...]:

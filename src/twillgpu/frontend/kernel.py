@@ -50,15 +50,17 @@ class SubTile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
     """The body of an op with its wiring. It is closed: what it reads from outside of the op are its last arguments,
-    which stand for the op's last operands; names are its own.
+    which stand for operands of the op; names are its own.
 
     Attributes:
         arguments: the block's arguments, then one for each value from outside.
+        captures: for each argument of the second kind, the place among the op's operands of what it stands for.
         ops: ops in program order, without the terminator.
         yielded: names of what the terminator hands out (for ``scf.condition``: the condition first).
     """
 
     arguments: tuple[KernelValue, ...]
+    captures: tuple[int, ...] = ()
     ops: tuple[KernelOp, ...]
     yielded: tuple[str, ...]
 

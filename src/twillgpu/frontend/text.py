@@ -19,6 +19,8 @@
 
 An op whose only result has the op's name gives the type alone; otherwise the results are named
 (``-> qk: registers<...>, qk_token: token``). A split op has ``part 0 of 2 along 1 from qk`` before its source.
+An op with a body that is more than one op has it in full, values from outside with the place of their operand:
+``region(a: scalar<f32>, b: scalar<f32>) reads(n: scalar<i32> = 3) { OPS } yields(c)``.
 Text with other characters than a plain word's is a JSON string, and so is a name that is a keyword.
 """
 
@@ -26,16 +28,17 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import TypeVar, get_args
 
 from twillgpu.frontend.check import check_kernel
-from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, Space, SubTile, TileType
+from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, Region, Space, SubTile, TileType
 from twillgpu.frontend.scanner import Scanner
 
 Item = TypeVar("Item")
 
-_WORD = re.compile(r"(?!(?:loop|carried|after|body|part|trips)(?![A-Za-z0-9_.$'\-]))[A-Za-z0-9_.$'\-]+")
+_WORD = re.compile(r"(?!(?:loop|carried|after|body|part|region|trips)(?![A-Za-z0-9_.$'\-]))[A-Za-z0-9_.$'\-]+")
 _SOURCE = re.compile(r"(?!//)[\w./\\\-]+:\d+", re.ASCII)
 _ATTRIBUTE = re.compile(r"[\w.+\-]+(?: : \w+)?", re.ASCII)
 _DTYPE = re.compile(r"[A-Za-z_]\w*(?:<\w+>)?", re.ASCII)
@@ -110,6 +113,7 @@ class _Printer:
             parts.append(f"{{{', '.join(entries)}}}")
         if op.body:
             parts.append(f"body [{', '.join(_quoted(_WORD, opcode) for opcode in op.body)}]")
+        parts += map(self.region, op.regions)
         if op.results:
             parts.append(f"-> {self.results(op)}")
         if op.subtile is not None:
@@ -117,6 +121,15 @@ class _Printer:
             origin = _quoted(_WORD, part.origin)
             parts.append(f"part {part.index} of {part.count} along {part.dimension} from {origin}")
         return " ".join(parts) + _source(op.source)
+
+    def region(self, region: Region) -> str:
+        own = len(region.arguments) - len(region.captures)
+        arguments = ", ".join(map(self.value, region.arguments[:own]))
+        places = zip(region.arguments[own:], region.captures, strict=True)
+        reads = ", ".join(f"{self.value(value)} = {place}" for value, place in places)
+        head = f"region({arguments})" + (f" reads({reads})" if reads else "")
+        ops = "".join(f"{textwrap.indent(self.op(op), '  ')}\n" for op in region.ops)
+        return f"{head} {{\n{ops}  }} yields({', '.join(_quoted(_WORD, name) for name in region.yielded)})"
 
     def results(self, op: KernelOp) -> str:
         if [result.name for result in op.results] == [op.name]:
@@ -146,9 +159,17 @@ def _values(kernel: Kernel) -> Iterator[KernelValue]:
     loop = kernel.loop
     yield from kernel.arguments
     for op in (*kernel.before, *loop.body, *kernel.after):
-        yield from op.results
+        yield from _op_values(op)
     yield loop.induction
     yield from (carried.argument for carried in loop.carried)
+
+
+def _op_values(op: KernelOp) -> Iterator[KernelValue]:
+    yield from op.results
+    for region in op.regions:
+        yield from region.arguments
+        for inner in region.ops:
+            yield from _op_values(inner)
 
 
 def _aliases(kernel: Kernel) -> dict[str, str]:
@@ -277,6 +298,7 @@ class _Parser:
         operands = scan.items(")", self.word)
         attributes = scan.items("}", self.attribute) if scan.eat("{") else ()
         body = self.body()
+        regions = self.many("region", self.region)
         results = self.results(name) if scan.eat("->") else ()
         subtile = self.subtile() if self.keyword("part") else None
         return KernelOp(
@@ -288,6 +310,7 @@ class _Parser:
             source=self.source(),
             body=body,
             subtile=subtile,
+            regions=regions,
         )
 
     def attribute(self) -> tuple[str, str]:
@@ -300,6 +323,27 @@ class _Parser:
             return ()
         self.scan.expect("[")
         return self.scan.items("]", self.word)
+
+    def region(self) -> Region:
+        scan = self.scan
+        scan.expect("(")
+        own = scan.items(")", self.value)
+        reads = scan.items(")", self.read) if scan.eat("reads(") else ()
+        scan.expect("{")
+        ops = self.ops()
+        scan.expect("}")
+        scan.expect("yields(")
+        return Region(
+            arguments=(*own, *(value for value, _ in reads)),
+            captures=tuple(place for _, place in reads),
+            ops=ops,
+            yielded=scan.items(")", self.word),
+        )
+
+    def read(self) -> tuple[KernelValue, int]:
+        value = self.value()
+        self.scan.expect("=")
+        return value, self.number()
 
     def results(self, name: str) -> tuple[KernelValue, ...]:
         if self.scan.at_match(_TYPE_ALONE):
