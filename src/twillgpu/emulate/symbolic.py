@@ -1,0 +1,102 @@
+"""One run without numbers: engines are immediate, groups run as far as they can, one after the other.
+
+One run is enough where no hazard is found: ``docs/emulation.md`` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twillgpu.emulate.deadlock import explain
+from twillgpu.emulate.mbarrier import arrived, delivered, fresh, overflows, passes
+from twillgpu.emulate.order import Order
+from twillgpu.emulate.record import Deadlock
+from twillgpu.emulate.steps import Arrive, BarrierCopy, Commit, Drain, Fence, Label, Step, Wait, Work
+from twillgpu.emulate.wording import Findings
+
+TURN = 8
+"""Steps of a group before the next one has its turn: any number is right, a small one keeps messages close to what
+happens first on the chip.
+"""
+
+
+class SymbolicRun:
+    """A block under way: the position of each group in its script, the barriers, and the order of all events."""
+
+    def __init__(self, groups: tuple[str, ...], barriers: tuple[BarrierCopy, ...]) -> None:
+        self.groups = groups
+        self.barriers = barriers
+        self.states = [fresh(barrier.arrivals) for barrier in barriers]
+        self.findings = Findings(barriers)
+        self.order = Order(groups, barriers, self.findings)
+        self.scripts: list[list[Step]] = [[] for _ in groups]
+        self.positions = [0] * len(groups)
+        self.steps = 0
+
+    def extend(self, scripts: Sequence[Sequence[Step]]) -> None:
+        """Give each group more to do after what it has."""
+        for group, script in enumerate(scripts):
+            self.scripts[group] = [*self.scripts[group][self.positions[group] :], *script]
+            self.positions[group] = 0
+
+    def run(self) -> bool:
+        """Run all groups until each is at the end of its script or blocked; return whether all are at the end."""
+        moved = True
+        while moved:
+            moved = False
+            for group in range(len(self.groups)):
+                moved = self._advance(group) or moved
+        return all(position == len(script) for position, script in zip(self.positions, self.scripts, strict=True))
+
+    def deadlock(self) -> Deadlock | None:
+        """Return why groups cannot go on, ``None`` where all are at the end."""
+        rest = [script[position:] for script, position in zip(self.scripts, self.positions, strict=True)]
+        return explain(self.groups, self.barriers, self.states, rest)
+
+    def _advance(self, group: int) -> bool:
+        script, start = self.scripts[group], self.positions[group]
+        position = start
+        end = min(len(script), start + TURN)
+        while position < end:
+            step = script[position]
+            if isinstance(step, Wait) and not passes(self.states[step.barrier], step.phase):
+                self._late(step)
+                break
+            self._execute(group, step)
+            position += 1
+        self.positions[group] = position
+        self.steps += position - start
+        return position > start
+
+    def _late(self, step: Wait) -> None:
+        if self.states[step.barrier].complete > step.phase + 1:
+            self.findings.lag(step.label, self.barriers[step.barrier], step.phase)
+
+    def _execute(self, group: int, step: Step) -> None:
+        match step:
+            case Work():
+                event = self.order.work(group, step)
+                if step.signal is not None:
+                    barrier, count = step.signal
+                    self.states[barrier] = delivered(self.states[barrier], self.barriers[barrier].arrivals, count)
+                    self.order.deliver(event, barrier, self.states[barrier])
+            case Wait():
+                self.order.wait(group, step.barrier, step.phase, self.states[step.barrier], step.label)
+            case Arrive():
+                self._arrival(step.barrier, step.phase, step.bytes, step.label)
+                self.order.arrive(group, step.barrier, self.states[step.barrier], step.label)
+            case Commit():
+                self._arrival(step.barrier, step.phase, 0, step.label)
+                self.order.commit(group, step.engine, step.barrier, self.states[step.barrier], step.label)
+            case Drain():
+                self.order.drain(group, step.engine, step.pending, step.reads_only)
+            case Fence():
+                self.order.fence(group, step.kind)
+
+    def _arrival(self, barrier: int, phase: int, expected: int, label: Label) -> None:
+        state, copy = self.states[barrier], self.barriers[barrier]
+        if overflows(state):
+            self.findings.overflow(label, copy)
+        elif state.complete != phase:
+            self.findings.misplaced(label, copy, phase, state.complete)
+        self.states[barrier] = arrived(state, copy.arrivals, expected)
