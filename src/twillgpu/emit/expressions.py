@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from twillgpu.emit.layouts import dtype
-from twillgpu.emit.terms import LayoutNames, Names, Term, constant, full
+from twillgpu.emit.terms import LayoutNames, Term, constant, full
 from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import KernelOp, TileType
 
@@ -51,18 +51,17 @@ _REDUCTIONS = MappingProxyType(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
-    """What an expression needs: names of values and layouts, and types of all values of the kernel."""
+INLINE = frozenset({"arith.constant", "tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims"})
+"""Ops that are written where their result is read."""
 
-    names: Names
+
+@dataclass(slots=True, kw_only=True)
+class Writing:
+    """What an expression needs: terms of the values read at one place, names of layouts, types of all values."""
+
     layouts: LayoutNames
     types: Mapping[str, TileType]
-
-    def term(self, value: str) -> Term:
-        """Return the term of a value: written in place, or its name."""
-        found = self.names.inline.get(value)
-        return found if found is not None else Term(text=self.names.name(value), shape=self.types[value].shape)
+    term: Callable[[str], Term]
 
     def tile(self, value: str, where: str) -> str:
         """Return an expression that has the value's whole shape."""

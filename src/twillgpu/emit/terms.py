@@ -1,4 +1,4 @@
-"""Kernel values as Gluon expressions: constants and splats stand where they are used, everything else has a name."""
+"""Names of kernel values and layouts in Gluon source, and literals of constants."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ class Term:
 
 @dataclass(slots=True, kw_only=True)
 class Names:
-    """Python names for kernel values, each unique, and the terms of values that are written in place."""
+    """Python names for kernel values, each unique."""
 
     taken: dict[str, str] = field(default_factory=dict)
-    inline: dict[str, Term] = field(default_factory=dict)
 
     def name(self, value: str) -> str:
         """Return the Python name of a kernel value."""
         if value not in self.taken:
-            wanted = re.sub(r"\W", "_", value)
+            wanted = re.sub(r"\W", "_", value.partition("\N{NO-BREAK SPACE}")[0])
             wanted = f"{wanted}_" if wanted in _RESERVED or wanted[0].isdigit() else wanted
             used = set(self.taken.values())
             while wanted in used:

@@ -1,0 +1,326 @@
+"""The function of one warp group: its instructions as Gluon statements, in the order of the warp program."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from twillgpu.emit.actions import ACTIONS, Action
+from twillgpu.emit.counting import iteration_text
+from twillgpu.emit.expressions import INLINE, Writing, pure
+from twillgpu.emit.frame import Frame
+from twillgpu.emit.layouts import dtype
+from twillgpu.emit.loop_variables import (
+    InFlight,
+    LoopVariables,
+    advance,
+    identity,
+    stage_of,
+)
+from twillgpu.emit.terms import Term, full
+from twillgpu.emit.versions import age, index, moves, variable
+from twillgpu.errors import UnsupportedError
+from twillgpu.frontend.kernel import KernelOp
+from twillgpu.lower.record import (
+    Arrive,
+    Commit,
+    Drain,
+    Execute,
+    ExpectBytes,
+    Fence,
+    Get,
+    GroupProgram,
+    Instruction,
+    Iteration,
+    Put,
+    Wait,
+)
+
+INDENT = "    "
+_QUIET = frozenset({"token", "none", "descriptor"})
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupWriter:
+    """Writes the body of one group's function; ``lines`` is what was written, without the function's indentation."""
+
+    frame: Frame
+    group: GroupProgram
+    lines: list[str] = field(default_factory=list)
+    depth: int = 0
+    variables: LoopVariables = field(init=False)
+    flight: list[InFlight] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.variables = LoopVariables(frame=self.frame, group=self.group)
+
+    def write(self) -> list[str]:
+        """Return the lines of the function's body."""
+        self.region(self.group.before)
+        if self.group.loop:
+            self.trips()
+            self.enter()
+            self.region(self.group.prologue)
+            self.loop()
+            self.region(self.group.epilogue)
+        self.region(self.group.after)
+        return self.lines or ["pass"]
+
+    def line(self, text: str) -> None:
+        """Write one line."""
+        self.lines.append(INDENT * self.depth + text)
+
+    def trips(self) -> None:
+        """Write the trip count, known only at run time."""
+        loop = self.frame.program.kernel.loop
+        bounds = [self.outside(name).text for name in (loop.lower, loop.upper, loop.step)]
+        span = bounds[1] if bounds[0] == "0" else f"{bounds[1]} - {bounds[0]}"
+        self.line(f"trips = gl.maximum(gl.cdiv({span}, {bounds[2]}), 0)")
+
+    def enter(self) -> None:
+        """Write what the variables hold before the first iteration."""
+        for value, at in sorted(self.needed()):
+            kind = self.frame.types[value]
+            initial = self.variables.initial(value, at)
+            name = variable(self.frame.names.name(value), at)
+            if initial is not None:
+                self.line(f"{name} = {self.writing(None, 0, 0).tile(initial, '')}")
+            elif kind.shape:
+                self.line(f"{name} = {full('0', kind, value, self.frame.layouts)}")
+            else:
+                self.line(f"{name} = {name_of_zero(kind.dtype)}")
+
+    def needed(self) -> set[tuple[str, int]]:
+        """Return the variables that must exist before the prologue: those that a step may read before it makes them,
+        and those that are read after the loop.
+        """
+        found = set(self.variables.entering)
+        after = {leaf for one in self.group.after for _, leaf in self.variables.reads(one, 0)}
+        for carried in self.frame.program.kernel.loop.carried:
+            if carried.result in after and carried.yielded in self.variables.defined:
+                found.add((carried.yielded, 0))
+        return found
+
+    def loop(self) -> None:
+        """Write the steady state."""
+        first = self.group.stages - 1
+        self.line(f"for t in range({f'{first}, ' if first else ''}trips):")
+        self.depth += 1
+        self.flight = [InFlight(value=one.value, variable=one.variable) for one in self.variables.flight]
+        self.region(self.group.loop)
+        self.depth -= 1
+
+    def region(self, instructions: Iterable[Instruction]) -> None:
+        """Write instructions in order, those that need iterations under one condition."""
+        for least, some in itertools.groupby(instructions, key=lambda one: one.at_least):
+            if least > 0:
+                self.line(f"if trips >= {least}:")
+                self.depth += 1
+            before = len(self.lines)
+            for instruction in some:
+                self.instruction(instruction)
+            if least > 0:
+                if len(self.lines) == before:
+                    self.line("pass")
+                self.depth -= 1
+
+    def instruction(self, instruction: Instruction) -> None:
+        """Write one instruction."""
+        done = advance(self.flight, instruction, self.frame, None)
+        if isinstance(instruction, Execute):
+            self.execute(instruction)
+        elif isinstance(instruction, Put | Get):
+            self.hand_over(instruction)
+        elif isinstance(instruction, Drain):
+            self.drain(instruction, done)
+        else:
+            self.synchronise(instruction)
+
+    def execute(self, instruction: Execute) -> None:
+        """Write the kernel ops of one instruction, with a comment that points at the user's line."""
+        position = self.variables.places.get(identity(instruction), 0)
+        for at, member in enumerate(instruction.members):
+            op = self.frame.op_named(member)
+            if op.opcode in INLINE or op.opcode.startswith(("ttg.memdesc_", "ttng.tmem_subslice")):
+                continue
+            writing = self.writing(instruction.iteration, position + at, stage_here(self.variables, instruction))
+            term = pure(op, writing)
+            if term is not None:
+                self.assign(op, position + at, term)
+            else:
+                self.act(op, instruction, writing, position + at)
+
+    def act(self, op: KernelOp, instruction: Execute, writing: Writing, position: int) -> None:
+        """Write an op that touches memory or another unit."""
+        action = ACTIONS.get(op.opcode)
+        if action is None:
+            raise UnsupportedError(op.source or op.name, f"{op.opcode} has no Gluon form yet", "report it")
+        done = action(
+            Action(op=op, instruction=instruction, frame=self.frame, writing=writing, least=self.least(instruction))
+        )
+        for line in done.lines:
+            self.line(line)
+        if done.term is not None:
+            self.assign(op, position, done.term)
+
+    def assign(self, op: KernelOp, position: int, term: Term) -> None:
+        """Write the assignment of an op's result, after the old value moved on in its chain."""
+        value = next(result for result in op.results if result.type.space not in _QUIET)
+        name = self.frame.names.name(value.name)
+        for move in moves(
+            name, self.variables.last.get(value.name, 0) if value.name in self.variables.defined else 0
+        ):
+            self.line(move)
+        text = term.text[1:-1] if wrapped(term.text) else term.text
+        self.line(f"{name} = {text}")
+        del position
+
+    def hand_over(self, instruction: Put | Get) -> None:
+        """Write the copy of a register value to or from a ring."""
+        copy = self.frame.copy(instruction.access, self.least(instruction))
+        position = self.variables.places.get(identity(instruction), 0)
+        kind = self.frame.types[instruction.value]
+        if isinstance(instruction, Put):
+            writing = self.writing(instruction.iteration, position, stage_here(self.variables, instruction))
+            self.line(f"{copy}.store({writing.tile(instruction.value, instruction.value)})")
+            return
+        name = self.frame.names.name(instruction.value)
+        for move in moves(name, self.variables.last.get(instruction.value, 0)):
+            self.line(move)
+        self.line(f"{name} = {copy}.load({self.frame.layouts.name(kind.layout, instruction.value)})")
+
+    def drain(self, instruction: Drain, done: list[InFlight]) -> None:
+        """Write a wait for asynchronous work of this group."""
+        if instruction.engine == "tma_store":
+            self.line(f"tma_store_wait({instruction.pending}, {instruction.reads_only})")
+        elif instruction.engine == "cp_async":
+            self.line(f"async_copy.wait_group({instruction.pending})")
+        elif done:
+            names = [variable(self.frame.names.name(one.value), one.variable) for one in done]
+            left = ", ".join(names)
+            self.line(f"{left} = warpgroup_mma_wait({instruction.pending}, deps=[{left}])")
+
+    def synchronise(self, instruction: Wait | Arrive | ExpectBytes | Commit | Fence) -> None:
+        """Write an operation on a barrier, or a fence."""
+        if isinstance(instruction, Fence):
+            if instruction.kind == "async_shared":
+                self.line("fence_async_shared()")
+            return
+        bar, phase = self.frame.phase(instruction.use, self.least(instruction))
+        if isinstance(instruction, Wait):
+            self.line(f"mbarrier.wait({bar}, {phase})")
+        elif isinstance(instruction, ExpectBytes):
+            self.line(f"mbarrier.expect({bar}, {instruction.bytes})")
+        elif isinstance(instruction, Commit):
+            self.line(
+                f"tcgen05_commit({bar})"
+                if instruction.engine == "tcgen05"
+                else f"async_copy.mbarrier_arrive({bar}, increment_count=False)"
+            )
+        else:
+            self.line(f"mbarrier.arrive({bar}, count=1)")
+
+    def least(self, instruction: Instruction) -> int:
+        """Return the smallest ``t`` or ``trips`` there."""
+        return max(
+            instruction.at_least,
+            self.group.stages - 1 if self.depth and self.lines and self.in_loop(instruction) else 0,
+        )
+
+    def in_loop(self, instruction: Instruction) -> bool:
+        """Return whether an instruction is part of the steady state."""
+        return instruction in self.group.loop
+
+    def writing(self, iteration: Iteration | None, position: int, stage: int) -> Writing:
+        """Return what resolves the values read at one place."""
+        return Writing(
+            layouts=self.frame.layouts,
+            types=self.frame.types,
+            term=lambda value: self.term(value, iteration, position, stage),
+        )
+
+    def term(self, value: str, iteration: Iteration | None, position: int, stage: int) -> Term:
+        """Return the expression of a value for a reader in ``iteration`` at ``position``, of local stage ``stage``."""
+        loop = self.frame.program.kernel.loop
+        maker = self.frame.makers.get(value)
+        if maker is not None and maker.opcode in INLINE:
+            return written(maker, self.writing(iteration, position, stage))
+        if iteration is None:
+            return self.outside(value)
+        if value == loop.induction.name:
+            return self.induction(iteration)
+        found_at = self.variables.source(value)
+        definition = self.variables.defined.get(found_at.value)
+        if definition is None:
+            return self.invariant(value, iteration, position, stage)
+        steps = age(stage, found_at.distance, definition)
+        name = variable(self.frame.names.name(found_at.value), index(steps, position, definition))
+        return Term(text=name, shape=self.frame.types[value].shape)
+
+    def invariant(self, value: str, iteration: Iteration, position: int, stage: int) -> Term:
+        """Return a value that no step of this loop makes; one that differs only in the first iterations is chosen by
+        the number of the iteration.
+        """
+        found = self.variables.source(value)
+        inner = self.writing(None, position, stage)
+        if not found.distance:
+            return self.outside(value)
+        if found.distance > 1:
+            raise UnsupportedError(value, "a constant that the loop hands on for several iterations", "peel the loop")
+        first, later = inner.term(found.initial[0]).text, inner.term(found.value).text
+        number = iteration_text(iteration)
+        if (first, later) == ("False", "True"):
+            return Term(text="False" if number == "0" else "True" if number.isdigit() else f"({number} > 0)")
+        return Term(text=f"gl.where({number} > 0, {later}, {first})", shape=self.frame.types[value].shape)
+
+    def outside(self, value: str) -> Term:
+        """Return a value from before the loop, or what the loop leaves behind."""
+        maker = self.frame.makers.get(value)
+        if maker is not None and maker.opcode in INLINE:
+            return written(maker, self.writing(None, 0, 0))
+        for carried in self.frame.program.kernel.loop.carried:
+            if carried.result == value:
+                return Term(text=self.frame.names.name(carried.yielded), shape=self.frame.types[value].shape)
+        return Term(text=self.frame.names.name(value), shape=self.frame.types[value].shape)
+
+    def induction(self, iteration: Iteration) -> Term:
+        """Return the loop's induction variable in one iteration."""
+        loop = self.frame.program.kernel.loop
+        lower, step, number = self.outside(loop.lower).text, self.outside(loop.step).text, iteration_text(iteration)
+        count = number if number.isidentifier() or number.isdigit() else f"({number})"
+        scaled = count if step == "1" else f"{count} * {step}"
+        return Term(text=f"({scaled})" if lower == "0" else f"({lower} + {scaled})")
+
+
+def written(op: KernelOp, writing: Writing) -> Term:
+    """Return the expression of an op that is written where it is read."""
+    found = pure(op, writing)
+    if found is None:
+        raise UnsupportedError(op.source or op.name, f"{op.opcode} has no Gluon form", "report it")
+    return found
+
+
+def stage_here(variables: LoopVariables, instruction: Execute | Put | Get) -> int:
+    """Return the local stage of an instruction, also of its copies in prologue and epilogue."""
+    for one in variables.group.loop:
+        if identity(one) == identity(instruction):
+            return stage_of(one)
+    return 0
+
+
+def name_of_zero(kind: str) -> str:
+    """Return a scalar zero of an element type."""
+    return f"gl.to_tensor(0).to({dtype(kind, kind)})"
+
+
+def wrapped(text: str) -> bool:
+    """Return whether one pair of parentheses encloses all of ``text``."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return False
+    level = 0
+    for at, sign in enumerate(text):
+        level += (sign == "(") - (sign == ")")
+        if level == 0:
+            return at == len(text) - 1
+    return False

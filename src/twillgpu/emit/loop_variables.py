@@ -1,0 +1,174 @@
+"""Variables of a group's pipelined loop: where each is made and read, and what must exist before the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from twillgpu.emit.expressions import INLINE
+from twillgpu.emit.frame import Frame
+from twillgpu.emit.versions import Definition, Origin, age, index, origin
+from twillgpu.frontend.kernel import KernelOp
+from twillgpu.lower.record import Drain, Execute, Get, GroupProgram, Instruction, Put
+
+STEP = 1000
+"""Positions of the members of one instruction are this far from those of the next."""
+
+_ELSEWHERE = frozenset({"smem", "tmem", "token", "descriptor", "none"})
+_ROUNDS = 64
+"""Steps after which the tensor core ops in flight at the end of a step must have settled."""
+
+
+@dataclass(slots=True, kw_only=True)
+class InFlight:
+    """A wgmma result that was issued and not waited for: its value, and the variable of its chain that holds it."""
+
+    value: str
+    variable: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class LoopVariables:
+    """What the loop of one group makes, reads and carries.
+
+    Attributes:
+        frame, group: what is looked at.
+        defined: where the loop makes each value.
+        places: position in the body of each instruction, by what it does.
+        last: last variable of the chain of each value made in the loop.
+        entering: (value, variable) that a step reads before it makes it.
+        flight: wgmma results in flight at the start of a step of the steady state, oldest first.
+    """
+
+    frame: Frame
+    group: GroupProgram
+    defined: dict[str, Definition] = field(default_factory=dict)
+    places: dict[object, int] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    entering: set[tuple[str, int]] = field(default_factory=set)
+    flight: list[InFlight] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for number, instruction in enumerate(self.group.loop):
+            self.places.setdefault(identity(instruction), number * STEP)
+            for at, value in self._made(instruction, number * STEP):
+                self.defined[value] = Definition(position=at, stage=stage_of(instruction))
+        for number, instruction in enumerate(self.group.loop):
+            for at, value in self.reads(instruction, number * STEP):
+                self._note(value, at, stage_of(instruction))
+        self._settle_flight()
+
+    def reads(self, instruction: Instruction, position: int) -> Iterator[tuple[int, str]]:
+        """Yield (position, value) of the register values and scalars that an instruction reads."""
+        if isinstance(instruction, Put):
+            yield from ((position, leaf) for leaf in self.leaves(instruction.value))
+        if not isinstance(instruction, Execute):
+            return
+        for at, member in enumerate(instruction.members):
+            op = self.frame.op_named(member)
+            if op.opcode not in INLINE:
+                yield from ((position + at, leaf) for operand in op.operands for leaf in self.leaves(operand))
+
+    def leaves(self, value: str) -> Iterator[str]:
+        """Yield the values that have variables and that the expression of ``value`` is made of."""
+        if self.frame.types[value].space in _ELSEWHERE:
+            return
+        maker = self.frame.makers.get(value)
+        if maker is not None and maker.opcode in INLINE:
+            for operand in maker.operands:
+                yield from self.leaves(operand)
+        else:
+            yield value
+
+    def source(self, value: str) -> Origin:
+        """Return the value of the body, or from before the loop, that a name stands for."""
+        return origin(value, self.frame.program.kernel.loop)
+
+    def initial(self, value: str, variable: int) -> str | None:
+        """Return the value that a variable of a chain starts with, ``None`` where any will do."""
+        steps = variable + 1
+        for carried in self.frame.program.kernel.loop.carried:
+            found = self.source(carried.argument.name)
+            if found.value == value and found.distance >= steps:
+                return found.initial[found.distance - steps]
+        return None
+
+    def _made(self, instruction: Instruction, position: int) -> Iterator[tuple[int, str]]:
+        if isinstance(instruction, Get):
+            yield position, instruction.value
+        if isinstance(instruction, Execute):
+            for at, member in enumerate(instruction.members):
+                op = self.frame.op_named(member)
+                for result in op.results if op.opcode not in INLINE else ():
+                    if result.type.space not in _ELSEWHERE:
+                        yield position + at, result.name
+
+    def _note(self, value: str, position: int, stage: int) -> None:
+        found = self.source(value)
+        definition = self.defined.get(found.value)
+        if definition is None:
+            return
+        self._read(found.value, index(age(stage, found.distance, definition), position, definition), position)
+
+    def _read(self, value: str, at: int, position: int) -> None:
+        """Note that variable ``at`` of a chain is read; what it held when the step began had to be there."""
+        self.last[value] = max(self.last.get(value, 0), at)
+        after = position > self.defined[value].position
+        if not after or at > 0:
+            self.entering.add((value, at - 1 if after else at))
+
+    def _settle_flight(self) -> None:
+        for _ in range(_ROUNDS):
+            before = [(one.value, one.variable) for one in self.flight]
+            for number, instruction in enumerate(self.group.loop):
+                advance(self.flight, instruction, self.frame, lambda one, at=number * STEP: self._drained(one, at))
+            if before == [(one.value, one.variable) for one in self.flight]:
+                break
+        for one in self.flight:
+            self.entering.add((one.value, one.variable))
+            self.last[one.value] = max(self.last.get(one.value, 0), one.variable)
+
+    def _drained(self, one: InFlight, position: int) -> None:
+        self._read(one.value, one.variable, position)
+
+
+def advance(flight: list[InFlight], instruction: Instruction, frame: Frame, drained: object) -> list[InFlight]:
+    """Follow the wgmma results in flight through one instruction; return those that it waits for, oldest first."""
+    if isinstance(instruction, Execute) and instruction.engine == "wgmma":
+        value = accumulator(instruction, frame)
+        for one in flight:
+            one.variable += one.value == value
+        flight.append(InFlight(value=value))
+    if not isinstance(instruction, Drain) or instruction.engine != "wgmma":
+        return []
+    done = flight[: max(0, len(flight) - instruction.pending)]
+    del flight[: len(done)]
+    for one in done:
+        if callable(drained):
+            drained(one)
+    return done
+
+
+def accumulator(instruction: Execute, frame: Frame) -> str:
+    """Return the value that a wgmma makes."""
+    return frame.op_named(instruction.members[-1]).results[0].name
+
+
+def stage_of(instruction: Instruction) -> int:
+    """Return the local stage of an instruction of the loop (0 for one that belongs to no iteration)."""
+    iteration = instruction.iteration if isinstance(instruction, Execute | Put | Get) else None
+    return 0 if iteration is None else -iteration.offset
+
+
+def identity(instruction: Instruction) -> object:
+    """Return what is the same in the copies of an instruction in prologue, loop and epilogue."""
+    if isinstance(instruction, Execute):
+        return ("execute", instruction.op, instruction.members)
+    if isinstance(instruction, Put | Get):
+        return (type(instruction).__name__, instruction.value, instruction.access.ring)
+    return None
+
+
+def members_of(instruction: Execute, frame: Frame) -> tuple[KernelOp, ...]:
+    """Return the kernel ops that an instruction runs."""
+    return tuple(frame.op_named(member) for member in instruction.members)
