@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from twillgpu.emulate.mbarrier import Mbarrier
 from twillgpu.emulate.record import Blocked, Deadlock
 from twillgpu.emulate.steps import Arrive, BarrierCopy, Commit, Step, Wait, Work
+
+Arrivers: TypeAlias = Callable[[Wait], dict[str, str]]
+"""The groups from which an arrival at the barrier of a wait is to be expected, and which arrival."""
 
 
 def explain(
     groups: Sequence[str],
     barriers: Sequence[BarrierCopy],
     states: Sequence[Mbarrier],
-    rest: Sequence[Sequence[Step]],
+    waits: Sequence[Step | None],
+    arrivers: Arrivers,
 ) -> Deadlock | None:
-    """Return the groups that have steps left, each of which begins with a wait that does not pass, and the cycle
-    among them; ``None`` where no group has any.
+    """Return the groups that wait, and the cycle among them; ``None`` where every group is at its end.
+
+    Args:
+        groups: names.
+        barriers: the barriers.
+        states: how they stand.
+        waits: the step at which each group stands, ``None`` at its end.
+        arrivers: who would have to arrive.
     """
-    blocked = []
-    for group, steps in zip(groups, rest, strict=True):
-        if steps and isinstance(steps[0], Wait):
-            wait = steps[0]
-            blocked.append(
-                _blocked(group, wait, barriers[wait.barrier], states[wait.barrier], _arrivers(groups, rest, wait))
-            )
+    blocked = [
+        _blocked(group, wait, barriers[wait.barrier], states[wait.barrier], arrivers(wait))
+        for group, wait in zip(groups, waits, strict=True)
+        if isinstance(wait, Wait)
+    ]
     if not blocked:
         return None
     return Deadlock(blocked=tuple(blocked), cycle=_cycle({group.group: group.needs for group in blocked}))
+
+
+def arrivers_ahead(groups: Sequence[str], rest: Sequence[Sequence[Step]]) -> Arrivers:
+    """Return who arrives, from what each group has still to do."""
+
+    def find(wait: Wait) -> dict[str, str]:
+        found = {}
+        for group, steps in zip(groups, rest, strict=True):
+            first = next((step for step in steps if _arrives(step, wait.barrier)), None)
+            if first is not None:
+                found[group] = f"would arrive with {first.label}"
+        return found
+
+    return find
 
 
 def _blocked(group: str, wait: Wait, copy: BarrierCopy, state: Mbarrier, arrivers: dict[str, str]) -> Blocked:
@@ -39,20 +62,10 @@ def _blocked(group: str, wait: Wait, copy: BarrierCopy, state: Mbarrier, arriver
     lacks = f"phase {state.complete} has {copy.arrivals - state.missing} of {copy.arrivals} arrivals"
     if state.bytes:
         lacks += f" and waits for {state.bytes} bytes" if state.bytes > 0 else f" and {-state.bytes} bytes too many"
-    others = "; ".join(f"{name} would arrive with {text}" for name, text in arrivers.items())
+    others = "; ".join(f"{name} {text}" for name, text in arrivers.items())
     return Blocked(
         group=group, waits=what, needs=tuple(arrivers), why=f"{lacks}; {others or 'nobody arrives any more'}"
     )
-
-
-def _arrivers(groups: Sequence[str], rest: Sequence[Sequence[Step]], wait: Wait) -> dict[str, str]:
-    """Return the groups that still have an arrival at the barrier copy, with the first one."""
-    found: dict[str, str] = {}
-    for group, steps in zip(groups, rest, strict=True):
-        first = next((step for step in steps if _arrives(step, wait.barrier)), None)
-        if first is not None:
-            found[group] = str(first.label)
-    return found
 
 
 def _arrives(step: Step, barrier: int) -> bool:

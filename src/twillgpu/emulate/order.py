@@ -6,6 +6,8 @@ the rules and what they prove.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from twillgpu.emulate.mbarrier import Mbarrier
 from twillgpu.emulate.shadow import Event, Segment, Shadow, Written, awaited_by_reader, awaited_by_writer
 from twillgpu.emulate.steps import IN_ORDER, BarrierCopy, Cell, Label, Touch, Work
@@ -27,6 +29,13 @@ class History:
         self.open = self.arrived = self.last = self.before = self.complete = 0
         self.totals: list[int] = []
         self.waits: dict[int, list[tuple[int, Label]]] = {}
+
+
+class Promise(NamedTuple):
+    """An arrival that an engine will make: its event, and what is known to it."""
+
+    bit: int
+    clock: int
 
 
 class Order:
@@ -76,12 +85,16 @@ class Order:
         self.known[group] |= bit
         self._arrived(barrier, bit, clock | bit, state, label)
 
-    def commit(self, group: int, engine: str, barrier: int, state: Mbarrier, label: Label) -> None:
-        """Record the arrival of an engine when all that the group gave it is complete."""
+    def commit(self, group: int, engine: str) -> Promise:
+        """Return the arrival that an engine makes when all that the group gave it is complete."""
         bit = self._event()
         clock = self.queues.get((group, engine), 0) | self.known[group] | bit
         self.queues[group, engine] = clock
-        self._arrived(barrier, bit, clock, state, label)
+        return Promise(bit, clock)
+
+    def keep(self, promise: Promise, barrier: int, state: Mbarrier, label: Label) -> None:
+        """Record that an engine made its arrival."""
+        self._arrived(barrier, promise.bit, promise.clock, state, label)
 
     def deliver(self, event: Event, barrier: int, state: Mbarrier) -> None:
         """Record the bytes that an op reported when it was complete."""

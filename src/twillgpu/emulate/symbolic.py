@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twillgpu.emulate.deadlock import explain
-from twillgpu.emulate.mbarrier import arrived, delivered, fresh, overflows, passes
+from twillgpu.emulate.bank import Bank
+from twillgpu.emulate.deadlock import arrivers_ahead, explain
 from twillgpu.emulate.order import Order
 from twillgpu.emulate.record import Deadlock
-from twillgpu.emulate.steps import Arrive, BarrierCopy, Commit, Drain, Fence, Label, Step, Wait, Work
+from twillgpu.emulate.steps import Arrive, BarrierCopy, Commit, Drain, Fence, Step, Wait, Work
 from twillgpu.emulate.wording import Findings
 
 TURN = 8
@@ -26,8 +26,8 @@ class SymbolicRun:
     def __init__(self, groups: tuple[str, ...], barriers: tuple[BarrierCopy, ...]) -> None:
         self.groups = groups
         self.barriers = barriers
-        self.states = [fresh(barrier.arrivals) for barrier in barriers]
         self.findings = Findings(barriers)
+        self.bank = Bank(barriers, self.findings)
         self.order = Order(groups, barriers, self.findings)
         self.scripts: list[list[Step]] = [[] for _ in groups]
         self.positions = [0] * len(groups)
@@ -51,7 +51,9 @@ class SymbolicRun:
     def deadlock(self) -> Deadlock | None:
         """Return why groups cannot go on, ``None`` where all are at the end."""
         rest = [script[position:] for script, position in zip(self.scripts, self.positions, strict=True)]
-        return explain(self.groups, self.barriers, self.states, rest)
+        waits = [steps[0] if steps else None for steps in rest]
+        arrivers = arrivers_ahead(self.groups, rest)
+        return explain(self.groups, self.barriers, self.bank.states, waits, arrivers)
 
     def _advance(self, group: int) -> bool:
         script, start = self.scripts[group], self.positions[group]
@@ -59,8 +61,7 @@ class SymbolicRun:
         end = min(len(script), start + TURN)
         while position < end:
             step = script[position]
-            if isinstance(step, Wait) and not passes(self.states[step.barrier], step.phase):
-                self._late(step)
+            if isinstance(step, Wait) and not self.bank.passes(step):
                 break
             self._execute(group, step)
             position += 1
@@ -68,35 +69,24 @@ class SymbolicRun:
         self.steps += position - start
         return position > start
 
-    def _late(self, step: Wait) -> None:
-        if self.states[step.barrier].complete > step.phase + 1:
-            self.findings.lag(step.label, self.barriers[step.barrier], step.phase)
-
     def _execute(self, group: int, step: Step) -> None:
+        order, bank = self.order, self.bank
         match step:
             case Work():
-                event = self.order.work(group, step)
+                event = order.work(group, step)
                 if step.signal is not None:
                     barrier, count = step.signal
-                    self.states[barrier] = delivered(self.states[barrier], self.barriers[barrier].arrivals, count)
-                    self.order.deliver(event, barrier, self.states[barrier])
+                    order.deliver(event, barrier, bank.deliver(barrier, count))
             case Wait():
-                self.order.wait(group, step.barrier, step.phase, self.states[step.barrier], step.label)
+                order.wait(group, step.barrier, step.phase, bank.states[step.barrier], step.label)
             case Arrive():
-                self._arrival(step.barrier, step.phase, step.bytes, step.label)
-                self.order.arrive(group, step.barrier, self.states[step.barrier], step.label)
+                state = bank.arrive(step.barrier, step.phase, step.bytes, step.label)
+                order.arrive(group, step.barrier, state, step.label)
             case Commit():
-                self._arrival(step.barrier, step.phase, 0, step.label)
-                self.order.commit(group, step.engine, step.barrier, self.states[step.barrier], step.label)
+                promise = order.commit(group, step.engine)
+                state = bank.arrive(step.barrier, step.phase, 0, step.label)
+                order.keep(promise, step.barrier, state, step.label)
             case Drain():
-                self.order.drain(group, step.engine, step.pending, step.reads_only)
+                order.drain(group, step.engine, step.pending, step.reads_only)
             case Fence():
-                self.order.fence(group, step.kind)
-
-    def _arrival(self, barrier: int, phase: int, expected: int, label: Label) -> None:
-        state, copy = self.states[barrier], self.barriers[barrier]
-        if overflows(state):
-            self.findings.overflow(label, copy)
-        elif state.complete != phase:
-            self.findings.misplaced(label, copy, phase, state.complete)
-        self.states[barrier] = arrived(state, copy.arrivals, expected)
+                order.fence(group, step.kind)
