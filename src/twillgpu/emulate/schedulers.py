@@ -33,7 +33,7 @@ class Chance:
 
     def __init__(self, seed: int) -> None:
         self.name = f"random, seed {seed}"
-        self._random = random.Random(seed)  # reproducible, not secret  # reproducible, not secret
+        self._random = random.Random(seed)  # noqa: S311  # reproducible, not secret
         self._eager = self._random.choice((0.1, 0.5, 0.9))
         self._speeds = [self._random.choice((1.0, 4.0, 16.0)) for _ in range(64)]
 
