@@ -136,7 +136,7 @@ def _check_names(kernel: Kernel, inputs: Inputs) -> None:
     ):
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
-            raise InputError(where, f"the kernel has no {kind} argument {unknown!r}", nearest(unknown, known))
+            raise InputError(where, f"the kernel has no {kind} argument {unknown!r}", nearest(unknown, required))
         missing = [name for name in required if name not in given]
         if missing:
             raise InputError(where, f"no value for {kind} argument {', '.join(missing)}", "give one for each")
@@ -164,7 +164,7 @@ def _tensor_value(kind: TileType, placed: tuple[int, tuple[int, ...], str]) -> V
     address, shape, dtype = placed
     if kind.space == "global":
         return np.int64(address)
-    return Descriptor(address=address, shape=shape, strides=row_major(shape), block=kind.shape, dtype=dtype)
+    return Descriptor(address=address, shape=shape, strides=row_major(shape), dtype=dtype)
 
 
 def _scalar_value(

@@ -153,13 +153,12 @@ def _distinct(lanes: Lanes, index: Array) -> Iterator[tuple[Lanes, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """A TMA descriptor: where a tensor is and which block one copy moves.
+    """A TMA descriptor: where a tensor is. The op that uses it says which block it moves.
 
     Attributes:
         address: byte address of element 0.
         shape: extent of each dimension in elements.
         strides: distance of neighbours in each dimension in elements.
-        block: extent of a block in elements.
         dtype: element type.
         pad_nan: whether elements outside of the tensor read as NaN instead of zero.
     """
@@ -167,7 +166,6 @@ class Descriptor:
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    block: tuple[int, ...]
     dtype: str
     pad_nan: bool = False
 

@@ -108,7 +108,6 @@ def _make_descriptor(call: Call) -> Value:
         address=int(base),
         shape=tuple(map(int, extents[:rank])),
         strides=tuple(map(int, extents[rank:])),
-        block=call.result.shape,
         dtype=call.result.dtype,
         pad_nan=call.integer("padding", 1) == _PAD_NAN,
     )
