@@ -241,7 +241,7 @@ class GroupWriter:
         )
 
     def term(self, value: str, iteration: Iteration | None, position: int, stage: int) -> Term:
-        """Return the expression of a value for a reader in ``iteration`` at ``position``, of local stage ``stage``."""
+        """Return a value as a reader in ``iteration`` at ``position``, of local stage ``stage``, writes it."""
         loop = self.frame.program.kernel.loop
         maker = self.frame.makers.get(value)
         if maker is not None and maker.opcode in INLINE:
