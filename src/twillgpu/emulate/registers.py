@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from twillgpu.emulate.naming import Names
 from twillgpu.emulate.steps import Cell
 from twillgpu.frontend.kernel import Kernel, KernelOp
 from twillgpu.lower.record import Execute, GroupProgram, Instruction
@@ -22,9 +23,7 @@ class RegisterUse:
         self._kernel = kernel
         ops = (*kernel.before, *kernel.loop.body, *kernel.after)
         self._ops = {op.name: op for op in ops}
-        self._body = {result.name for op in kernel.loop.body for result in op.results}
-        self._arguments = {carried.argument.name: carried for carried in kernel.loop.carried}
-        self._results = {carried.result: carried for carried in kernel.loop.carried}
+        self._names = Names(kernel)
         self._written = {name for one in _instructions(group) for name in self.gives(one)}
         self._reach = self._written | self._carriers()
 
@@ -55,22 +54,8 @@ class RegisterUse:
         return tuple(self._cell(name, iteration, base, trips) for name in names)
 
     def _cell(self, name: str, iteration: int | None, base: int, trips: int) -> Cell:
-        if name in self._results:
-            name, iteration = self._carried(self._results[name].argument.name, trips)
-        elif name in self._arguments and iteration is not None:
-            name, iteration = self._carried(name, iteration)
-        if name not in self._body or iteration is None:
-            return name, None
-        return name, base + iteration
-
-    def _carried(self, argument: str, iteration: int) -> tuple[str, int | None]:
-        """Return what a carried value is at the start of an iteration."""
-        name, at = argument, iteration
-        while name in self._arguments:
-            if at <= 0:
-                return self._arguments[name].initial, None
-            name, at = self._arguments[name].yielded, at - 1
-        return name, at
+        found, at = self._names.cell(name, iteration, trips)
+        return found, None if at is None else base + at
 
     def _carriers(self) -> set[str]:
         """Return the carried values and results of the loop that may hold one of the values."""

@@ -7,9 +7,12 @@ from typing import NamedTuple, TypeAlias
 
 from twillgpu.emulate.registers import RegisterUse
 from twillgpu.emulate.steps import Arrive, BarrierCopy, Commit, Drain, Fence, Label, Step, Touch, Wait, Work
+from twillgpu.graph.body import tile_bytes
 from twillgpu.lower import record as lower
 
 VERBS = {lower.Wait: "wait", lower.Arrive: "arrive", lower.ExpectBytes: "expect", lower.Commit: "commit"}
+
+LOADS = frozenset({"tt.descriptor_load", "tt.descriptor_gather"})
 
 
 class Moment(NamedTuple):
@@ -55,6 +58,8 @@ class Unroller:
         self._first = {copy.name: index for index, copy in reversed(list(enumerate(self.barriers)))}
         self._touches: dict[tuple[str, int, bool], Touch] = {}
         self._sources = sources(program)
+        kernel = program.kernel
+        self._ops = {op.name: op for op in (*kernel.before, *kernel.loop.body, *kernel.after)}
         self._templates = [self._group(group) for group in program.groups]
 
     def sections(self, group: int, moment: Moment) -> Sections:
@@ -81,6 +86,16 @@ class Unroller:
     def scripts(self, trips: Sequence[int], first: Moment = START) -> list[list[Step]]:
         """Return the steps of every group."""
         return [self.script(group, trips, first) for group in range(len(self.groups))]
+
+    def instructions(self, group: int, moment: Moment) -> Iterator[tuple[lower.Instruction, Moment, Step]]:
+        """Yield what a group executes for one tile, each instruction with its moment and its step."""
+        before, loop, after = self._templates[group]
+        rounds = range(self.program.groups[group].stages - 1, moment.trips)
+        parts = [(before, moment), *((loop, moment._replace(t=t)) for t in rounds), (after, moment)]
+        for templates, place in parts:
+            for template in templates:
+                if moment.trips >= template.at_least:
+                    yield template.instruction, place, template.make(place)
 
     @staticmethod
     def steps(templates: Sequence[Template], moment: Moment) -> list[Step]:
@@ -192,8 +207,14 @@ class Unroller:
         if execute.completes is None:
             return None
         place = self._barrier(execute.completes)
-        count = sum(self._rings[access.ring].bytes for access in execute.writes)
+        count = self._bytes(execute)
         return lambda moment: (place(moment)[0], count)
+
+    def _bytes(self, execute: lower.Execute) -> int:
+        """Return the bytes that a copy moves: those of the tile, which may be fewer than a ring sets aside."""
+        loads = [self._ops[name] for name in execute.members if name in self._ops]
+        tiles = [op.results[0].type for op in loads if op.opcode in LOADS and op.results]
+        return sum(map(tile_bytes, tiles or [self._rings[access.ring].tile for access in execute.writes]))
 
     def _barrier(self, use: lower.BarrierUse) -> Callable[[Moment], tuple[int, int]]:
         """Return what gives the index of a barrier copy and its phase."""
