@@ -65,6 +65,7 @@ class Schedule:
     buffers: tuple[Buffer, ...]
     graph_sha256: str = ""
     machine_sha256: str = ""
+    problem_sha256: str = ""
 
     def start(self, name: str) -> int:
         """Return the start cycle of op ``name`` in iteration 0."""
@@ -137,6 +138,7 @@ class SearchResult:
         method, solver, version, options: how it was made.
         slot_cycles: resolution used.
         seconds: wall seconds.
+        remarks: what else the method has to say, a sentence each.
     """
 
     status: Status
@@ -155,3 +157,4 @@ class SearchResult:
     options: SearchOptions
     slot_cycles: int
     seconds: float
+    remarks: tuple[str, ...] = ()

@@ -1,0 +1,129 @@
+"""From a schedule in normalised units to one in cycles: its order is kept, its times are the real ones.
+
+Normalised costs are neither all rounded up nor all rounded down, so a schedule in units is in general none in cycles.
+Its stages, its groups and the order in which ops start are laid out in cycles, one op after the other, in a
+period long enough for all of them; the polish of the default method then makes the period as short as that order
+allows. Where ops of a unit of several shares overlap in units, a second layout, stretched as a whole, keeps
+that overlap if it happens to be sound in cycles. The better one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from twillgpu.costs.record import PricedEdge, Problem
+from twillgpu.schedule.finish import finish
+from twillgpu.schedule.model import Answer
+from twillgpu.schedule.paper.record import JointAnswer
+from twillgpu.schedule.polish import wait_window
+from twillgpu.schedule.record import Schedule
+
+STRETCHES = (1.0, 1.15, 1.4, 2.0)
+"""Cycles of a unit in the stretched layouts, as multiples of the average."""
+
+
+def in_cycles(
+    problem: Problem, interval: int, answer: JointAnswer, *, cycles_per_unit: float, lower: int, stages: int
+) -> Schedule | None:
+    """Return the schedule of smallest interval in cycles that keeps the order of a schedule in units.
+
+    ``None`` where registers or memories do not suffice in cycles, or no layout is sound. At most ``stages`` stages.
+    """
+    first = min(answer.starts.values())
+    starts = {name: start - first for name, start in answer.starts.items()}
+    groups = answer.groups
+    stretched = _stretched(problem, starts, interval, cycles_per_unit)
+    layouts = [layout for layout in stretched if _fits(problem, groups, *layout)]
+    layouts.append(_one_after_the_other(problem, starts, interval))
+    found = []
+    for period, laid in layouts:
+        draft = Answer(outcome="feasible", starts=laid, groups=groups, work=0.0, seconds=0.0)
+        schedule = finish(problem, draft, slots=period, slot_cycles=1, lower=lower, stages=stages)
+        if schedule is not None and _in_order(problem, schedule):
+            found.append(schedule)
+    return min(found, key=lambda schedule: schedule.ii_cycles) if found else None
+
+
+def _stretched(
+    problem: Problem, starts: dict[str, int], interval: int, cycles_per_unit: float
+) -> Iterator[tuple[int, dict[str, int]]]:
+    for factor in STRETCHES:
+        unit = max(1, round(factor * cycles_per_unit))
+        laid = {op.name: starts[op.name] * unit for op in problem.ops}
+        yield interval * unit, laid
+
+
+def _one_after_the_other(problem: Problem, starts: dict[str, int], interval: int) -> tuple[int, dict[str, int]]:
+    """Return a period and starts in it: every op begins when all that began before it in the period is over."""
+    at: dict[str, int] = {}
+    cycle = 0
+    rank = _ranks(problem)
+    for op in sorted(problem.ops, key=lambda op: (starts[op.name] % interval, rank[op.name])):
+        at[op.name] = cycle
+        cycle += _longest(problem, op.name)
+    return max(1, cycle), {name: starts[name] // interval * cycle + at[name] for name in at}
+
+
+def _longest(problem: Problem, name: str) -> int:
+    """Return how long an op keeps anything else waiting: its uses, its issue, its edges with their hand-off."""
+    op = next(op for op in problem.ops if op.name == name)
+    edges = [edge.latency_cycles + edge.handoff_cycles for edge in problem.edges if edge.tail == name]
+    return max([1, op.issue_cycles, op.latency_cycles, *(use.offset + use.cycles for use in op.uses), *edges])
+
+
+def _ranks(problem: Problem) -> dict[str, int]:
+    """Return a topological rank of every op along edges within an iteration."""
+    rank = dict.fromkeys((op.name for op in problem.ops), 0)
+    within = [edge for edge in problem.edges if edge.distance == 0]
+    for _ in problem.ops:
+        for edge in within:
+            rank[edge.head] = max(rank[edge.head], rank[edge.tail] + 1)
+    return rank
+
+
+def _in_order(problem: Problem, schedule: Schedule) -> bool:
+    """Return whether every edge holds: the last resort of ``finish`` is the layout itself, sound or not."""
+    starts = {op.name: op.start_cycle for op in schedule.ops}
+    groups = {op.name: op.group for op in schedule.ops}
+
+    def holds(edge: PricedEdge) -> bool:
+        extra = edge.handoff_cycles if groups[edge.tail] != groups[edge.head] else 0
+        ready = starts[edge.tail] + edge.latency_cycles + extra
+        return starts[edge.head] + edge.distance * schedule.ii_cycles >= ready
+
+    return all(holds(edge) for edge in problem.edges)
+
+
+def _fits(problem: Problem, groups: dict[str, int], period: int, starts: dict[str, int]) -> bool:
+    """Return whether units and waits are sound in a layout: the polish keeps both as they are."""
+    return all(_most(problem, unit.name, period, starts) <= unit.capacity for unit in problem.units) and not any(
+        _waits_at_issue(problem, groups, period, starts)
+    )
+
+
+def _most(problem: Problem, unit: str, period: int, starts: dict[str, int]) -> int:
+    """Return the largest amount of a unit that is held at once."""
+    changes: dict[int, int] = {0: 0}
+    for op in problem.ops:
+        for use in (use for use in op.uses if use.unit == unit):
+            turns, rest = divmod(use.cycles, period)
+            first = (starts[op.name] + use.offset) % period
+            changes[0] += use.amount * (turns + int(first + rest > period))
+            for cycle, amount in ((first, use.amount), ((first + rest) % period, -use.amount)):
+                if rest:
+                    changes[cycle] = changes.get(cycle, 0) + amount
+    level = most = 0
+    for cycle in sorted(changes):
+        level += changes[cycle]
+        most = max(most, level)
+    return most
+
+
+def _waits_at_issue(problem: Problem, groups: dict[str, int], period: int, starts: dict[str, int]) -> Iterator[bool]:
+    """Yield, for each waiting op and each other op of its group, whether the wait falls in the other's window."""
+    crossing = {edge.head for edge in problem.edges if groups[edge.tail] != groups[edge.head]}
+    waiting = crossing | {edge.head for edge in problem.edges if edge.blocking}
+    for name in sorted(waiting):
+        for other in problem.ops:
+            if other.name != name and groups[other.name] == groups[name]:
+                yield (starts[name] - starts[other.name]) % period < wait_window(problem, other)
