@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from twillgpu.emulate.call import Call, Rule, Value
-from twillgpu.emulate.memory import Descriptor, Lanes
+from twillgpu.emulate.memory import AccessError, Descriptor, Lanes
 from twillgpu.emulate.numbers import Array, format_of, rounded, unsigned
 
 _PAD_NAN = 2
@@ -163,6 +163,15 @@ def _scatter(call: Call) -> Value:
     descriptor.write(call.context.memory, (rows, column), values)
 
 
+def _assert(call: Call) -> Value:
+    if not np.all(call.values[0]):
+        raise AccessError(f"fails: {call.op.attribute('message')}", "check the inputs")
+
+
+def _nothing(_call: Call) -> Value:
+    """Do nothing: a hint, an output for people, or an order that running op by op keeps."""
+
+
 GLOBAL_RULES: dict[str, Rule] = {
     "tt.addptr": _add_pointer,
     "tt.load": _load,
@@ -178,4 +187,12 @@ GLOBAL_RULES: dict[str, Rule] = {
     "tt.descriptor_reduce": descriptor_reduce,
     "tt.descriptor_gather": _gather,
     "tt.descriptor_scatter": _scatter,
+    "tt.assert": _assert,
+    "tt.print": _nothing,
+    "tt.grid_dependency_wait": _nothing,
+    "tt.grid_dependency_launch_dependents": _nothing,
+    "llvm.intr.assume": _nothing,
+    "gpu.barrier": _nothing,
+    "ttg.barrier": _nothing,
+    "ttng.fence_async_shared": _nothing,
 }

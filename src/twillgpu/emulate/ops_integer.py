@@ -51,10 +51,6 @@ def _remainder(a: Array, b: Array) -> Array:
 
 
 def _ceiling(a: Array, b: Array) -> Value:
-    return np.negative(np.negative(a) // b)
-
-
-def _ceiling_unsigned(a: Array, b: Array) -> Value:
     return np.add(a // b, a % b != 0, dtype=a.dtype)
 
 
@@ -116,7 +112,7 @@ INTEGER_RULES: dict[str, Rule] = {
     "arith.divsi": _signed(_quotient),
     "arith.divui": _unsigned(_quotient),
     "arith.ceildivsi": _signed(_ceiling),
-    "arith.ceildivui": _unsigned(_ceiling_unsigned),
+    "arith.ceildivui": _unsigned(_ceiling),
     "arith.floordivsi": _signed(np.floor_divide),
     "arith.remsi": _signed(_remainder),
     "arith.remui": _unsigned(_remainder),

@@ -13,7 +13,7 @@ import numpy as np
 
 from twillgpu.emulate.call import Call, Context, Value
 from twillgpu.emulate.numbers import Array
-from twillgpu.frontend.kernel import KernelOp, Region
+from twillgpu.frontend.kernel import KernelOp, Region, TileType
 
 Evaluate: TypeAlias = Callable[[KernelOp, Sequence[Value], Context], tuple[Value, ...]]
 """``ops.evaluate``, handed in because bodies contain ops."""
@@ -51,7 +51,7 @@ def _combine(call: Call, evaluate: Evaluate) -> Combine:
         return lambda a, b: run_region(region, (*a, *b, *captured), call.context, evaluate)
     if len(op.body) != 1 or len(call.values) != 1:
         raise call.unsupported("its combine function is not recorded")
-    kind = replace(call.types[0], shape=())
+    kind = TileType(space="scalar", dtype=call.types[0].dtype)
     types = {"a": kind, "b": kind}
     result = replace(call.op.results[0], name="c", type=kind)
     one = KernelOp(name=op.name, opcode=op.body[0], operands=("a", "b"), results=(result,), source=op.source)
