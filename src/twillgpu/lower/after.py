@@ -1,0 +1,197 @@
+"""What the groups do after the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from twillgpu.frontend.kernel import KernelOp, TileType
+from twillgpu.graph.body import tile_bytes
+from twillgpu.graph.kinds import VIEWS
+from twillgpu.lower.duty import TMA_STORES, has_effect, wide, writes_local
+from twillgpu.lower.outside import Outside, tile_access, tile_use
+from twillgpu.lower.record import (
+    Arrive,
+    Commit,
+    Drain,
+    Engine,
+    Execute,
+    Fence,
+    Get,
+    Instruction,
+    Put,
+    Ring,
+    Wait,
+)
+
+
+class After:
+    """Writes ``after`` of every group: ``plan`` first, for the rings and barriers; ``write`` when the loop is known.
+
+    Attributes:
+        finals: the barrier that says that the last iteration has written a ring, by ring; the groups that signal it,
+            and whether by the completion of tensor core work.
+        handed: the barrier of each carried result that another group needs.
+        staging: the ring of each TMA store.
+        crowded: the barrier that says that the place of a staging ring is no longer in use by the loop, and by whom.
+    """
+
+    def __init__(self, out: Outside, owners: dict[str, int | None]) -> None:
+        self.out = out
+        self.owners = owners
+        self.finals: dict[str, tuple[str, dict[int, set[Engine]]]] = {}
+        self.handed: dict[str, str] = {}
+        self.staging: dict[str, Ring] = {}
+        self.crowded: dict[str, tuple[str, dict[int, set[Engine]]]] = {}
+        self.again: set[str] = set()
+        """TMA stores whose staging ring is at the place of an earlier one of the same group."""
+
+    # Rings and barriers
+
+    def plan(self) -> None:
+        """Add rings and barriers."""
+        for group, duty in enumerate(self.out.duties):
+            for name in duty.after:
+                self._plan_reads(group, self.out.ops[name])
+        for result in self._received():
+            kind = self.out.types[result]
+            tile = TileType(space="smem", shape=kind.shape, dtype=kind.dtype)
+            self.out.add_ring(f"{result}.handover", "smem", tile, (result,))
+            self.handed[result] = self.out.add_barrier(f"{result}.ready", 1, f"{result} -> work after the loop")
+        for group, duty in enumerate(self.out.duties):
+            for name in duty.after:
+                op = self.out.ops[name]
+                if op.opcode in TMA_STORES:
+                    self._plan_staging(group, op)
+
+    def _received(self) -> dict[str, None]:
+        return {result: None for duty in self.out.duties for result in duty.receives}
+
+    def _plan_reads(self, group: int, op: KernelOp) -> None:
+        for value in self.out.memory_operands(op):
+            ring = self.out.ring_of(value)
+            if ring is None or ring.scope != "iteration" or ring.name in self.finals:
+                continue
+            writers = {
+                one: engines
+                for one, engines in self.out.loop_users(ring.name).items()
+                if one != group or "tcgen05" in engines
+            }
+            if writers:
+                barrier = self.out.add_barrier(
+                    f"{ring.name}.final", len(writers), f"{ring.name} of the last iteration -> {op.name}"
+                )
+                self.finals[ring.name] = (barrier, writers)
+
+    def _plan_staging(self, group: int, op: KernelOp) -> None:
+        kind = self.out.types[op.operands[1]]
+        layout = self.out.types[op.operands[0]].layout
+        tile = TileType(space="smem", shape=kind.shape, dtype=kind.dtype, layout=layout)
+        name, size = f"{op.name}.staging", self.out.room.aligned("smem", tile_bytes(kind))
+        values = (op.operands[1],)
+        place = self.out.room.place("smem", size)
+        if place is not None:
+            self.staging[op.name] = self.out.add_ring(name, "smem", tile, values, place)
+            return
+        earlier = [
+            self.staging[one]
+            for one in self.out.duties[group].after
+            if one in self.staging and self.staging[one].bytes >= size
+        ]
+        if earlier:
+            self.again.add(op.name)
+            self.staging[op.name] = self.out.add_ring(name, "smem", tile, values, earlier[0].offset_bytes)
+            return
+        self.staging[op.name] = self._over_the_loop(group, name, tile, values, size)
+
+    def _over_the_loop(self, group: int, name: str, tile: TileType, values: tuple[str, ...], size: int) -> Ring:
+        """Place a staging ring where the loop, which is over then, has its buffers."""
+        mine = [ring for ring in self.out.rings.values() if ring.name.endswith((".staging", ".handover"))]
+        place = self.out.room.place("smem", size, mine)
+        if place is None:
+            raise self.out.room.fail(name, "smem", size)
+        ring = self.out.add_ring(name, "smem", tile, values, place)
+        users: dict[int, set[Engine]] = {}
+        for other in self._overlapping(ring):
+            for one, engines in self.out.loop_users(other.name).items():
+                if engines != {"tma"}:
+                    users.setdefault(one, set()).update(engines)
+        others = {one: engines for one, engines in users.items() if one != group or "tcgen05" in engines}
+        if others:
+            barrier = self.out.add_barrier(f"{name}.room", len(others), f"end of the loop -> {name}")
+            self.crowded[name] = (barrier, others)
+        return ring
+
+    def _overlapping(self, ring: Ring) -> Iterator[Ring]:
+        end = ring.offset_bytes + ring.bytes
+        for other in (*self.out.loop_rings.values(), *self.out.rings.values()):
+            if other.memory == ring.memory and other.name not in {one.name for one in self.staging.values()}:
+                last = other.offset_bytes + other.depth * other.bytes
+                if other.name != ring.name and other.offset_bytes < end and ring.offset_bytes < last:
+                    yield other
+
+    # Instructions
+
+    def write(self, outstanding: dict[int, tuple[Engine, ...]]) -> None:
+        """Write ``after`` of every group; ``outstanding``: engines with work that the loop has not waited for."""
+        for group, duty in enumerate(self.out.duties):
+            region = self.out.after[group]
+            left = outstanding.get(group, ())
+            region += (Drain(engine=engine, pending=0) for engine in left if engine in ("wgmma", "cp_async"))
+            self._signals(group, region)
+            self._ops(group, region, [self.out.ops[name] for name in duty.after])
+            if "tma_store" in left or any(name in self.staging for name in duty.after):
+                region.append(Drain(engine="tma_store", pending=0))
+
+    def _signals(self, group: int, region: list[Instruction]) -> None:
+        """Say that the loop's results are there, and that its buffers are free."""
+        for barrier, writers in (*self.finals.values(), *self.crowded.values()):
+            if group in writers:
+                use = tile_use(barrier)
+                tensor = "tcgen05" in writers[group]
+                region.append(Commit(engine="tcgen05", use=use) if tensor else Arrive(use=use))
+        for result, barrier in self.handed.items():
+            if self.owners[result] == group:
+                region.append(Put(value=result, iteration=None, access=tile_access(f"{result}.handover")))
+                region.append(Arrive(use=tile_use(barrier)))
+
+    def _ops(self, group: int, region: list[Instruction], ops: list[KernelOp]) -> None:
+        done: set[str] = set()
+        for op in ops:
+            for value in op.operands:
+                if value in self.out.duties[group].receives and value not in done:
+                    done.add(value)
+                    region.append(Wait(use=tile_use(self.handed[value])))
+                    region.append(Get(value=value, iteration=None, access=tile_access(f"{value}.handover")))
+            self._wait_for_memory(group, region, op, done)
+            self._op(region, op)
+
+    def _wait_for_memory(self, group: int, region: list[Instruction], op: KernelOp, done: set[str]) -> None:
+        for value in self.out.memory_operands(op):
+            ring = self.out.ring_of(value)
+            if ring is None or ring.name in done or ring.name not in self.finals:
+                continue
+            done.add(ring.name)
+            region.append(Wait(use=tile_use(self.finals[ring.name][0])))
+        del group
+
+    def _op(self, region: list[Instruction], op: KernelOp) -> None:
+        if op.opcode in TMA_STORES:
+            self._store(region, op)
+        elif op.opcode in VIEWS or not (has_effect(op) or writes_local(op) or self._works(op)):
+            self.out.batch(region, op)
+        else:
+            self.out.perform(region, op, "after")
+
+    def _works(self, op: KernelOp) -> bool:
+        return any(wide(result.type) for result in op.results)
+
+    def _store(self, region: list[Instruction], op: KernelOp) -> None:
+        ring = self.staging[op.name]
+        crowded = self.crowded.get(ring.name)
+        if crowded is not None:
+            region.append(Wait(use=tile_use(crowded[0])))
+        if op.name in self.again:
+            region.append(Drain(engine="tma_store", pending=0, reads_only=True))
+        region.append(Put(value=op.operands[1], iteration=None, access=tile_access(ring.name)))
+        region.append(Fence(kind="async_shared"))
+        region.append(Execute(op=op.name, members=(op.name,), engine="tma_store", reads=(tile_access(ring.name),)))
