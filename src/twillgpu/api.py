@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from twillgpu.errors import TwillError
 from twillgpu.inputs import Priced
-from twillgpu.schedule.record import Schedule, SearchOptions
+from twillgpu.schedule.paper.record import PaperOptions
+from twillgpu.schedule.paper.search import search as paper_search
+from twillgpu.schedule.record import Schedule, SearchOptions, SearchResult
 from twillgpu.schedule.search import search
 from twillgpu.verify import check
 from twillgpu.verify.record import Verified, Violation
@@ -17,12 +19,14 @@ from twillgpu.view.text import plural
 Progress = Callable[[str], None]
 
 
-def find_schedule(priced: Priced, options: SearchOptions | None = None, progress: Progress | None = None) -> Run:
+def find_schedule(
+    priced: Priced, options: SearchOptions | PaperOptions | None = None, progress: Progress | None = None
+) -> Run:
     """Find the schedule with the smallest initiation interval, and verify it.
 
     Args:
         priced: what ``load_problem`` returns.
-        options: limits, resolution, seed.
+        options: limits, resolution, seed; ``PaperOptions`` for the paper's own method.
         progress: called with one line of text whenever the search takes a step.
 
     Returns:
@@ -32,7 +36,7 @@ def find_schedule(priced: Priced, options: SearchOptions | None = None, progress
         TwillError: the schedule found does not pass the verifier, which is a defect of the search.
     """
     started = time.perf_counter()
-    result = search(priced.problem, options or SearchOptions(), progress)
+    result = _searched(priced, options or SearchOptions(), progress)
     if result.schedule is not None:
         _insist(check_schedule(priced, result.schedule, max_stages=result.max_stages))
     loaded = priced.loaded
@@ -44,9 +48,15 @@ def find_schedule(priced: Priced, options: SearchOptions | None = None, progress
         graph=loaded.graph,
         problem=priced.problem,
         result=result,
-        remarks=loaded.remarks,
+        remarks=loaded.remarks + result.remarks,
         seconds=priced.seconds + time.perf_counter() - started,
     )
+
+
+def _searched(priced: Priced, options: SearchOptions | PaperOptions, progress: Progress | None) -> SearchResult:
+    if isinstance(options, PaperOptions):
+        return paper_search(priced.problem, options, progress)
+    return search(priced.problem, options, progress)
 
 
 def check_schedule(priced: Priced, schedule: Schedule, max_stages: int | None = None) -> tuple[Violation, ...]:

@@ -10,8 +10,11 @@ from typing import Any
 import click
 
 from twillgpu.costs.record import PriceOptions
+from twillgpu.errors import InputError
 from twillgpu.frontend.launch import parse_options
 from twillgpu.inputs import SourceOptions
+from twillgpu.schedule.paper.record import UNITS, PaperOptions
+from twillgpu.schedule.record import SearchOptions
 
 Values = dict[str, Any]
 """What click parsed: option name to value, checked by the option's type."""
@@ -56,6 +59,38 @@ LIMITS: tuple[Decorator, ...] = (
         "stores in the columns of the product that it is made from (fixed: P over S).",
     ),
     click.option("--lift", multiple=True, metavar="RULE", help="Do not apply this legality rule. May be repeated."),
+)
+
+
+PAPER: tuple[Decorator, ...] = (
+    click.option(
+        "--method",
+        type=click.Choice(["default", "paper"]),
+        default="default",
+        help="default: clauses and bounds (docs/search.md); paper: normalised costs, an integer program and SMT, as "
+        "published (docs/paper.md). It also makes --concurrency paper and --variable-latency iff the defaults.",
+    ),
+    click.option(
+        "--literal", is_flag=True, help="With --method paper: leave out everything that the paper does not state."
+    ),
+    click.option(
+        "--units",
+        type=click.IntRange(min=0),
+        metavar="U",
+        help="With --method paper: bound on the sum of the normalised costs; 0: slots of --resolution, rounded up, "
+        f"instead. Default: {UNITS}.",
+    ),
+    click.option(
+        "--warps-as",
+        type=click.Choice(["paper", "groups"]),
+        help="With --method paper: ops are assigned to equal warps, or to warp groups with widths and quotas. "
+        "Default: groups; with --literal, paper.",
+    ),
+    click.option(
+        "--integer-solver",
+        type=click.Choice(["highs", "scip"]),
+        help="With --method paper: solver of the integer program. Default: highs.",
+    ),
 )
 
 
@@ -132,3 +167,26 @@ def source_options(values: Values) -> SourceOptions:
         loop=values["loop"],
     )
     return SourceOptions(load=load, rows=values["subtile"])
+
+
+def with_paper_rules(values: Values) -> Values:
+    """Return the options with the paper's variants of the rules where its method is asked for and none is given."""
+    if values["method"] != "paper":
+        return values
+    rules = {"concurrency": "paper", "variable_latency": "iff"}
+    return values | {name: values[name] or variant for name, variant in rules.items()}
+
+
+def method_options(values: Values, search: SearchOptions) -> SearchOptions | PaperOptions:
+    """Return the options of the method asked for.
+
+    Raises:
+        InputError: an option of the paper's method is given without it.
+    """
+    given = _given({name: values[name] for name in ("units", "warps_as", "integer_solver")})
+    if values["method"] == "paper":
+        return PaperOptions(search=search, literal=values["literal"], **given)
+    for name in (*given, *(["literal"] if values["literal"] else [])):
+        option = "--" + name.replace("_", "-")
+        raise InputError(option, "it is an option of the paper's method", "add --method paper, or leave it out")
+    return search

@@ -11,12 +11,15 @@ from twillgpu.cli_options import (
     KERNEL,
     LIMITS,
     OUTPUT,
+    PAPER,
     POSITIVE,
     Decorator,
     Values,
+    method_options,
     price_options,
     source_options,
     with_options,
+    with_paper_rules,
 )
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
@@ -70,7 +73,7 @@ SEARCH: tuple[Decorator, ...] = (
 
 @click.command("schedule")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, SEARCH)
+@with_options(KERNEL, LIMITS, SEARCH, PAPER)
 @click.option("--emit", type=click.Choice(STAGES), help="Print the record of this stage and stop there.")
 @with_options(OUTPUT)
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
@@ -84,14 +87,15 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     """
     output = Output(file=values["file"], force=values["force"])
     stage = values["emit"]
+    method = method_options(values, search_options(values))
     loaded = load_source(source, values["machine"], source_options(values))
     if stage == "kernel":
         return _deliver(output, _kernel(loaded, as_json=values["as_json"]))
-    priced = price_loaded(loaded, price_options(values, carried_limits(loaded)))
+    priced = price_loaded(loaded, price_options(with_paper_rules(values), carried_limits(loaded)))
     if stage in ("graph", "problem", "bounds"):
         return _deliver(output, _record(stage, priced, as_json=values["as_json"]))
     with interruptible(), progress_line() as progress:
-        run = twillgpu.find_schedule(priced, search_options(values), progress)
+        run = twillgpu.find_schedule(priced, method, progress)
     as_document = values["as_json"] or stage == "schedule"
     output.deliver(
         write_schedule(run.problem, run.result, run.limits)

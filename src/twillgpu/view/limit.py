@@ -9,6 +9,12 @@ MORE = 5
 """How much more effort is suggested."""
 
 
+PAPER_PROVES = (
+    "the paper's method proves its interval in its own units; in cycles only the bound above is proved, unless a "
+    "unit is one cycle and each solver ended in time"
+)
+
+
 def limit_reached(result: SearchResult) -> str:
     """Return one sentence for a result that is ``feasible`` or ``limit``.
 
@@ -19,6 +25,8 @@ def limit_reached(result: SearchResult) -> str:
     if result.seconds >= options.time_limit_seconds:
         limit, more = number(options.time_limit_seconds), number(MORE * options.time_limit_seconds)
         return f"stopped at the time limit of {limit} s; try --time-limit {_plain(more)}"
+    if result.method == "paper":
+        return PAPER_PROVES
     if _within_gap(result):
         return (
             f"the gap is within the {options.gap:.1%} at which no finer slots are tried; a larger --resolution "

@@ -59,11 +59,11 @@ class Normalised:
 
     def remark(self) -> str:
         """Return how well the costs agree, in words."""
-        count = len(self.costs)
+        whole = sum(units for _, units in self.costs)
         text = (
-            f"cost normalisation: {count} costs in {sum(units for _, units in self.costs)} units, one is "
-            f"{self.cycles_per_unit:.1f} cycles on average; {self.zeros} of {count} costs became zero; "
-            f"ratios are off by a factor of at most {self.worst_ratio:.2f}; F = {self.deviation}"
+            f"cost normalisation: sum of costs {whole}, {self.cycles_per_unit:.1f} cycles per unit on average; "
+            f"{self.zeros} of {len(self.costs)} costs became zero; ratios of the others are off by a factor of at most "
+            f"{self.worst_ratio:.2f}; F = {self.deviation}"
         )
         return f"{text}; this is coarse: raise --units" if self.bad else text
 

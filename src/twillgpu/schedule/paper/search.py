@@ -17,6 +17,7 @@ from twillgpu.schedule.paper.cycles import in_cycles
 from twillgpu.schedule.paper.joint import answer
 from twillgpu.schedule.paper.modulo import ModuloSchedule, shortest
 from twillgpu.schedule.paper.normalise import Normalised, costs_of, in_units, normalised
+from twillgpu.schedule.paper.partition import broken_rules
 from twillgpu.schedule.paper.record import IntegerSolver, JointAnswer, JointQuestion, PaperOptions
 from twillgpu.schedule.paper.solve import yices_program, yices_version
 from twillgpu.schedule.record import Attempt, Refuted, Schedule, SearchResult, Status
@@ -184,6 +185,10 @@ class _Run:
         unit = "cycles" if self.slot == 1 and self.costs is None else f"units of about {self.slot} cycles"
         stages = self.stages[found.interval]
         self._say(f"joint solution: I = {found.interval}, L = {found.length} in {unit}, {plural(stages)}")
+        broken = broken_rules(self.problem, found.answer.groups)
+        if broken:
+            self._say(f"not verified: the groups of the solution break {'; '.join(broken)}")
+            return None
         schedule = self._polished(found, stages)
         if schedule is None:
             self._say(
