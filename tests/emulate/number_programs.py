@@ -8,7 +8,7 @@ import warp_programs as warp
 
 from twillgpu.frontend.kernel import Kernel, TileType
 from twillgpu.frontend.text import parse_kernel
-from twillgpu.lower.record import Drain, Execute, Fence, Instruction, Put, WarpProgram
+from twillgpu.lower.record import Drain, Execute, ExpectBytes, Fence, Instruction, Put, WarpProgram
 
 TEXT = """
 kernel sums
@@ -68,7 +68,7 @@ def squares(depth: int) -> WarpProgram:
             values=("total_final",),
         ),
     )
-    loop = tuple(replace(one, bytes=size) if type(one).__name__ == "ExpectBytes" else one for one in producer.loop)
+    loop = tuple(replace(one, bytes=size) if isinstance(one, ExpectBytes) else one for one in producer.loop)
     return replace(
         staged,
         kernel=sums(),
