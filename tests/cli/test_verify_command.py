@@ -11,6 +11,7 @@ from twillgpu.cli import run
 from twillgpu.verify import RULES
 
 Captured = pytest.CaptureFixture[str]
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def _found(capsys: Captured, graph: Path) -> dict[str, Any]:
@@ -114,11 +115,33 @@ def test_a_malformed_limit_has_its_path(
 
 def test_another_graph_is_noted(capsys: Captured, tmp_path: Path) -> None:
     graph = json.loads(FIGURE_1.read_text(encoding="utf-8"))
-    graph["ops"][1]["latency_cycles"] = 1
     graph["name"] = "renamed"
+    graph["ops"][1]["warps"] = 2
     schedule = write(tmp_path, _found(capsys, FIGURE_1), "schedule.json")
     assert run(["verify", write(tmp_path, graph), schedule]) == 0
     assert "note: the schedule was made for another graph" in " ".join(capsys.readouterr().out.split())
+
+
+def test_another_file_of_the_same_problem_is_not_noted(capsys: Captured, tmp_path: Path) -> None:
+    """Before: "made for another graph" wherever the files differed, also for the graph that --emit graph prints."""
+    graph = json.loads(FIGURE_1.read_text(encoding="utf-8"))
+    graph["name"] = "renamed"
+    graph["ops"][1]["source"] = "elsewhere.py:3"
+    schedule = write(tmp_path, _found(capsys, FIGURE_1), "schedule.json")
+    assert run(["verify", write(tmp_path, graph), schedule]) == 0
+    assert "note" not in capsys.readouterr().out
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("columns", ["free", "fixed"])
+def test_the_graph_that_a_kernel_becomes_is_the_same_problem(capsys: Captured, tmp_path: Path, columns: str) -> None:
+    source = [str(EXAMPLES / "attention_fwd.py"), "--machine", "b200", "--columns", columns]
+    files = []
+    for stage in ("graph", "schedule"):
+        run(["schedule", *source, "--emit", stage])
+        files.append(write(tmp_path, capsys.readouterr().out, f"{stage}.json"))
+    assert run(["verify", *files]) == 0
+    assert "note" not in capsys.readouterr().out
 
 
 def test_a_schedule_that_is_none_is_a_message(capsys: Captured, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from cost_graphs import between, edge, graph, op, priced, small, value
 
 from twillgpu.costs.columns import Shared, fixed_columns, fixed_in, shareable, with_fixed_columns
+from twillgpu.costs.digest import with_digest
 from twillgpu.costs.record import Bound, PricedEdge, Problem
 from twillgpu.graph.record import DepGraph, Edge, Op
 from twillgpu.inputs import load_problem
@@ -125,7 +126,7 @@ def test_fixing_twice_is_fixing_once() -> None:
 
 def test_pricing_with_fixed_columns() -> None:
     found = priced(graph(SCORES, CHAIN), MACHINE, columns="fixed")
-    assert found == with_fixed_columns(attention())
+    assert found == with_digest(with_fixed_columns(attention()))
 
 
 def test_another_reader_of_the_product_has_read_it_before_the_operand_is_written() -> None:

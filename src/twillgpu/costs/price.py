@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twillgpu.costs.columns import with_fixed_columns
+from twillgpu.costs.digest import with_digest
 from twillgpu.costs.edges import price_edge
 from twillgpu.costs.legality import legal_pairs
 from twillgpu.costs.limits import check_fixed, check_residents, check_value, limited, options_of, round_up
@@ -56,7 +57,7 @@ def price(graph: DepGraph, machine: Machine, options: PriceOptions | None = None
         graph_sha256=graph.sha256,
         machine_sha256=machine.sha256,
     )
-    return with_fixed_columns(problem) if options.columns == "fixed" else problem
+    return with_digest(with_fixed_columns(problem) if options.columns == "fixed" else problem)
 
 
 def _price_of(op: Op, machine: Machine) -> Price:

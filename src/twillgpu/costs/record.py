@@ -152,7 +152,8 @@ class PriceOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A scheduling problem. ``registers`` is ``None`` where registers are unlimited; memories that are not
-    listed are unlimited; ``fixed_bytes`` is what lives outside the loop, per memory.
+    listed are unlimited; ``fixed_bytes`` is what lives outside the loop, per memory. ``sha256`` is the hash of all that
+    rules speak of (``costs/digest.py``).
     """
 
     name: str
@@ -172,6 +173,7 @@ class Problem:
     flop_per_iteration: int
     graph_sha256: str
     machine_sha256: str
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ def assemble(problem: Problem, draft: Draft) -> Schedule | None:
         buffers=buffers,
         graph_sha256=problem.graph_sha256,
         machine_sha256=problem.machine_sha256,
+        problem_sha256=problem.sha256,
     )
 
 

@@ -24,7 +24,7 @@ SCHEMA = "twillgpu-schedule/1"
 SPACES = ("smem", "tmem")
 
 _REQUIRED = ("schema", "ii_cycles", "groups", "ops", "buffers")
-_NAMES = ("graph", "machine", "graph_sha256", "machine_sha256")
+_NAMES = ("graph", "machine", "graph_sha256", "machine_sha256", "problem_sha256")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +76,7 @@ def schedule_to_json(problem: Problem, result: SearchResult, limits: PriceOption
         "search": _search_entry(result, limits),
         "graph_sha256": problem.graph_sha256,
         "machine_sha256": problem.machine_sha256,
+        "problem_sha256": problem.sha256,
     }
 
 
@@ -115,8 +116,12 @@ def read_schedule_file(text: str, where: str) -> ScheduleFile:
 def hash_mismatches(problem: Problem, schedule: Schedule) -> tuple[str, ...]:
     """Return a sentence for each of graph and machine whose content is not what the schedule was made for.
 
-    A hash that either side lacks is no mismatch. The caller decides whether one is an error or a remark.
+    Where both sides have the hash of the priced problem and it is the same, nothing else matters: a kernel and the
+    graph that was emitted from it are two files of one problem. A hash that either side lacks is no mismatch. The
+    caller decides whether one is an error or a remark.
     """
+    if problem.sha256 and schedule.problem_sha256 == problem.sha256:
+        return ()
     pairs = (
         ("graph", schedule.graph_sha256, problem.graph_sha256),
         ("machine", schedule.machine_sha256, problem.machine_sha256),
@@ -243,6 +248,7 @@ def _schedule(root: Cursor) -> Schedule:
         buffers=tuple(_buffer(item) for item in root.child("buffers").items()),
         graph_sha256=names["graph_sha256"],
         machine_sha256=names["machine_sha256"],
+        problem_sha256=names["problem_sha256"],
     )
 
 
