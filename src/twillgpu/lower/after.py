@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from twillgpu.frontend.kernel import KernelOp, TileType
 from twillgpu.graph.body import tile_bytes
 from twillgpu.graph.kinds import VIEWS
-from twillgpu.lower.duty import TMA_STORES, has_effect, wide, writes_local
+from twillgpu.lower.duty import TMA_STORES, has_effect, loader, target_of, wide, writes_local
 from twillgpu.lower.outside import Outside, tile_access, tile_use
 from twillgpu.lower.record import (
     Arrive,
@@ -42,6 +42,8 @@ class After:
         self.handed: dict[str, str] = {}
         self.staging: dict[str, Ring] = {}
         self.crowded: dict[str, tuple[str, dict[int, set[Engine]]]] = {}
+        self.drained: dict[str, str] = {}
+        """The barrier that says that a staging ring in the place of loop buffers was read, by ring."""
         self.again: set[str] = set()
         """TMA stores whose staging ring is at the place of an earlier one of the same group."""
 
@@ -57,6 +59,8 @@ class After:
             tile = TileType(space="smem", shape=kind.shape, dtype=kind.dtype)
             self.out.add_ring(f"{result}.handover", "smem", tile, (result,))
             self.handed[result] = self.out.add_barrier(f"{result}.ready", 1, f"{result} -> work after the loop")
+            receivers = {group for group, duty in enumerate(self.out.duties) if result in duty.receives}
+            self.out.add_free(f"{result}.handover", receivers)
         for group, duty in enumerate(self.out.duties):
             for name in duty.after:
                 op = self.out.ops[name]
@@ -81,6 +85,21 @@ class After:
                     f"{ring.name}.final", len(writers), f"{ring.name} of the last iteration -> {op.name}"
                 )
                 self.finals[ring.name] = (barrier, writers)
+                self._reopen(ring, set(writers) - {group})
+
+    def _reopen(self, ring: Ring, writers: set[int]) -> None:
+        """Hold the next tile's writes back until a ring of the loop was read after it, unless they wait for its
+        initial value anyway.
+        """
+        begun = any(
+            writes_local(self.out.ops[name]) and self.out.ring_of(target_of(self.out.ops[name])) == ring
+            for duty in self.out.duties
+            for name in duty.before
+        )
+        if not begun and writers:
+            self.out.add_free(ring.name, self.out.after_users(ring.name))
+            if self.out.persistent:
+                self.out.reopened[f"{ring.name}.free"] = writers
 
     def _plan_staging(self, group: int, op: KernelOp) -> None:
         kind = self.out.types[op.operands[1]]
@@ -115,11 +134,22 @@ class After:
             for one, engines in self.out.loop_users(other.name).items():
                 if engines != {"tma"}:
                     users.setdefault(one, set()).update(engines)
+        writers = {one for other in self._overlapping(ring) for one in self._writers(other)} - {group}
+        if self.out.persistent and writers:
+            # They wait for the staging ring in the next tile; that they signal too keeps them within one phase of it.
+            users |= {one: users.get(one, set()) for one in writers}
+            self.drained[name] = self.out.add_barrier(f"{name}.drained", 1, f"{name} -> the next tile")
+            self.out.reopened[self.drained[name]] = writers
         others = {one: engines for one, engines in users.items() if one != group or "tcgen05" in engines}
         if others:
             barrier = self.out.add_barrier(f"{name}.room", len(others), f"end of the loop -> {name}")
             self.crowded[name] = (barrier, others)
         return ring
+
+    def _writers(self, ring: Ring) -> set[int]:
+        """Return the groups that write a ring in the loop or before it."""
+        fixed = {loader(self.out.sheet)} if ring.scope == "tile" else set()
+        return self.out.loop_writers(ring.name) | fixed
 
     def _overlapping(self, ring: Ring) -> Iterator[Ring]:
         end = ring.offset_bytes + ring.bytes
@@ -141,6 +171,9 @@ class After:
             self._ops(group, region, [self.out.ops[name] for name in duty.after])
             if "tma_store" in left or any(name in self.staging for name in duty.after):
                 region.append(Drain(engine="tma_store", pending=0))
+            mine = [self.staging[name].name for name in duty.after if name in self.staging]
+            region += (Arrive(use=tile_use(self.drained[ring])) for ring in mine if ring in self.drained)
+            region += (Arrive(use=tile_use(f"{ring}.free")) for ring in self._freed(group, late=True))
 
     def _signals(self, group: int, region: list[Instruction]) -> None:
         """Say that the loop's results are there, and that its buffers are free."""
@@ -149,10 +182,24 @@ class After:
                 use = tile_use(barrier)
                 tensor = "tcgen05" in writers[group]
                 region.append(Commit(engine="tcgen05", use=use) if tensor else Arrive(use=use))
+        for ring in self._freed(group, late=False):
+            tensor = "tcgen05" in self.out.loop_users(ring).get(group, ())
+            use = tile_use(f"{ring}.free")
+            region.append(Commit(engine="tcgen05", use=use) if tensor else Arrive(use=use))
         for result, barrier in self.handed.items():
             if self.owners[result] == group:
+                if f"{result}.handover" in self.out.frees:
+                    region.append(Wait(use=tile_use(f"{result}.handover.free", 1)))
                 region.append(Put(value=result, iteration=None, access=tile_access(f"{result}.handover")))
                 region.append(Arrive(use=tile_use(barrier)))
+
+    def _freed(self, group: int, *, late: bool) -> list[str]:
+        """Return the rings that a group is done with: after its work behind the loop (``late``), or before it."""
+        return [
+            ring
+            for ring, users in self.out.frees.items()
+            if group in users and (ring.endswith(".handover") or group in self.out.after_users(ring)) == late
+        ]
 
     def _ops(self, group: int, region: list[Instruction], ops: list[KernelOp]) -> None:
         done: set[str] = set()

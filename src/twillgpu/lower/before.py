@@ -29,6 +29,7 @@ class Before:
         self._plan()
         for group, duty in enumerate(self.out.duties):
             region = self.out.before[group]
+            region += (Wait(use=tile_use(name, 1)) for name, groups in self.out.reopened.items() if group in groups)
             for name in duty.before:
                 self._op(group, region, self.out.ops[name])
             for ring in self.published:
@@ -42,14 +43,18 @@ class Before:
             if op.opcode in LOADS and any(op.name in duty.before for duty in out.duties):
                 ring = self._loaded(op)
                 self.published[ring.name] = (out.add_barrier(f"{ring.name}.full", 1, f"{op.name} -> readers"), None)
+                out.add_free(ring.name, self._users(ring.name))
         for group, duty in enumerate(out.duties):
             for name in duty.before:
                 op = out.ops[name]
                 if writes_local(op) and not self._from_load(op):
                     ring = self._target(op)
-                    if self._users(ring.name) - {group}:
+                    others = self._users(ring.name) - {group}
+                    if others:
                         done = out.add_barrier(f"{ring.name}.init", 1, f"{name} -> users")
                         self.published[ring.name] = (done, group)
+                    own = set(out.loop_users(ring.name).get(group, ())) - {"simt"}
+                    out.add_free(ring.name, others | ({group} if own else set()))
 
     def _loaded(self, op: KernelOp) -> Ring:
         filled = self.out.allocs(op)

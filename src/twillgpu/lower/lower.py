@@ -12,7 +12,7 @@ from twillgpu.lower.flow import Needs, needs_of
 from twillgpu.lower.loop import LoopSheet, arrivals, loop_regions
 from twillgpu.lower.options import LowerOptions
 from twillgpu.lower.orders import dependences, register_reads, reuses
-from twillgpu.lower.outside import Outside
+from twillgpu.lower.outside import Loop, Outside
 from twillgpu.lower.record import Barrier, GroupProgram, Ring, WarpProgram
 from twillgpu.lower.room import Room, check_barriers
 from twillgpu.lower.sequence import Regions
@@ -60,7 +60,8 @@ class _Lowering:
         plan = self._plan()
         ownership = Ownership(self.sheet, self.touches)
         planned = duties(self.sheet, self.needs, ownership, self.roots)
-        out = Outside(self.sheet, self.room, planned, self.rings, persistent=self.options.persistent)
+        found = Loop(sheet=self.sheet, steps=plan.steps, touches=self.touches)
+        out = Outside(found, self.room, planned, self.rings, persistent=self.options.persistent)
         out.fixed_buffers()
         after = After(out, {result: ownership.owner(result) for result in ownership.results})
         after.plan()

@@ -7,7 +7,7 @@ it have said so, which matters only where a block works on several tiles.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from twillgpu.errors import TwillError
 from twillgpu.frontend.kernel import KernelOp, TileType
@@ -33,7 +33,8 @@ from twillgpu.lower.record import (
 )
 from twillgpu.lower.room import Room
 from twillgpu.lower.sheet import Sheet
-from twillgpu.lower.storage import op_touches
+from twillgpu.lower.steps import Step
+from twillgpu.lower.storage import Touch
 
 _PRODUCTS: dict[str, Engine] = {
     "ttng.warp_group_dot": "wgmma",
@@ -52,24 +53,39 @@ def tile_access(ring: str) -> Access:
     return Access(ring=ring, instance=Instance(scope="tile"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """What the loop does: its steps by name, and what they do to rings."""
+
+    sheet: Sheet
+    steps: dict[str, Step]
+    touches: tuple[Touch, ...]
+
+
 class Outside:
     """Builds ``before`` and ``after`` of every group, with the rings and barriers that they need.
 
     Attributes:
         rings, barriers: those of the tile.
         before, after: instructions by group.
-        fixed_ring: the ring of each buffer allocated before the loop.
+        frees: for each ring that is written once per tile, the groups that say when the next tile may write it.
+        reopened: barriers that groups wait for before a tile, since buffers of the loop were used otherwise.
     """
 
     def __init__(
-        self, sheet: Sheet, room: Room, duties: list[Duty], loop_rings: dict[str, Ring], *, persistent: bool
+        self, loop: Loop, room: Room, duties: list[Duty], loop_rings: dict[str, Ring], *, persistent: bool
     ) -> None:
+        sheet = loop.sheet
+        self.steps = loop.steps
+        self.touches = loop.touches
         self.sheet = sheet
         self.room = room
         self.duties = duties
         self.loop_rings = loop_rings
         self.persistent = persistent
         self.rings: dict[str, Ring] = {}
+        self.frees: dict[str, set[int]] = {}
+        self.reopened: dict[str, set[int]] = {}
         self.barriers: dict[str, Barrier] = {}
         self.before: list[list[Instruction]] = [[] for _ in duties]
         self.after: list[list[Instruction]] = [[] for _ in duties]
@@ -140,6 +156,12 @@ class Outside:
         self.barriers[name] = Barrier(name=name, copies=1, arrivals=arrivals, scope="tile", serves=(serves,))
         return name
 
+    def add_free(self, ring: str, users: set[int]) -> None:
+        """Where a block works on several tiles, let all ``users`` of a ring say that they are done with it."""
+        if self.persistent and users and ring not in self.frees:
+            self.frees[ring] = users
+            self.add_barrier(f"{ring}.free", len(users), f"users of {ring} -> the next tile")
+
     def fixed_buffers(self) -> None:
         """Place the buffers that are filled before the loop and are no storage of the loop."""
         used = {self.root(value) for value in self._memory_values()}
@@ -186,12 +208,14 @@ class Outside:
     def loop_users(self, ring: str) -> dict[int, set[Engine]]:
         """Return the groups that touch a ring in the loop, and the engines that they use for it."""
         found: dict[int, set[Engine]] = {}
-        for name in self.sheet.ops:
-            rings = {touch.ring for touch in op_touches(self.sheet, name)}
-            rings |= {one.ring for one in self.fixed_reads(name)}
-            if ring in rings:
-                found.setdefault(self.sheet.group[name], set()).add(self.sheet.engine(name))
+        reading = (name for name in self.sheet.ops if any(one.ring == ring for one in self.fixed_reads(name)))
+        for name in (*(touch.step for touch in self.touches if touch.ring == ring), *reading):
+            found.setdefault(self.steps[name].group, set()).add(self.steps[name].engine)
         return found
+
+    def loop_writers(self, ring: str) -> set[int]:
+        """Return the groups that write a ring in the loop."""
+        return {self.steps[touch.step].group for touch in self.touches if touch.ring == ring and touch.writes}
 
     def fixed_reads(self, name: str) -> tuple[Access, ...]:
         """Return the buffers of the tile that an op of the loop reads."""
