@@ -97,6 +97,7 @@ def _header(program: WarpProgram, groups: Sequence[GroupProgram], provenance: Pr
         "    mbarrier,",
         "    tma,",
         "    warpgroup_mma,",
+        "    warpgroup_mma_init,",
         "    warpgroup_mma_wait,",
         ")",
         "from triton.experimental.gluon.nvidia.hopper import TensorDescriptor",

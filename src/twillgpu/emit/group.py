@@ -51,6 +51,7 @@ class GroupWriter:
     depth: int = 0
     variables: LoopVariables = field(init=False)
     flight: list[InFlight] = field(default_factory=list)
+    entered: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.variables = LoopVariables(frame=self.frame, group=self.group)
@@ -84,6 +85,7 @@ class GroupWriter:
             kind = self.frame.types[value]
             initial = self.variables.initial(value, at)
             name = variable(self.frame.names.name(value), at)
+            self.entered.add(name)
             if initial is not None:
                 self.line(f"{name} = {self.writing(None, 0, 0).tile(initial, '')}")
             elif kind.shape:
@@ -105,9 +107,12 @@ class GroupWriter:
     def loop(self) -> None:
         """Write the steady state."""
         first = self.group.stages - 1
+        entering = [InFlight(value=one.value, variable=one.variable) for one in self.variables.flight]
+        for name in sorted({self.accumulator(one) for one in entering} - self.flying()):
+            self.line(f"{name} = warpgroup_mma_init({name})")
         self.line(f"for t in range({f'{first}, ' if first else ''}trips):")
         self.depth += 1
-        self.flight = [InFlight(value=one.value, variable=one.variable) for one in self.variables.flight]
+        self.flight = entering
         self.region(self.group.loop)
         self.depth -= 1
 
@@ -115,15 +120,48 @@ class GroupWriter:
         """Write instructions in order, those that need iterations under one condition."""
         for least, some in itertools.groupby(instructions, key=lambda one: one.at_least):
             if least > 0:
-                self.line(f"if trips >= {least}:")
-                self.depth += 1
-            before = len(self.lines)
-            for instruction in some:
-                self.instruction(instruction)
-            if least > 0:
-                if len(self.lines) == before:
-                    self.line("pass")
-                self.depth -= 1
+                self.guarded(least, tuple(some))
+            else:
+                for instruction in some:
+                    self.instruction(instruction)
+
+    def guarded(self, least: int, instructions: tuple[Instruction, ...]) -> None:
+        """Write instructions under a condition. Gluon gives a wgmma result in flight another type than a tile, and a
+        variable must have one type on both ways: so what the block waits for is waited for before it, and what it
+        leaves in flight is turned into an accumulator before it.
+        """
+        before, after = self.flying(), self.flying_after(instructions)
+        for name in sorted(before - after):
+            self.line(f"{name} = warpgroup_mma_wait(0, deps=[{name}])")
+        self.flight = [one for one in self.flight if self.accumulator(one) in after]
+        started = sorted(name for name in after - before if name in self.entered)
+        for name in started:
+            self.line(f"{name} = warpgroup_mma_init({name})")
+        self.line(f"if trips >= {least}:")
+        self.depth += 1
+        for name in started:
+            self.line(f"{name} = warpgroup_mma_wait(0, deps=[{name}])")
+        written = len(self.lines)
+        for instruction in instructions:
+            self.instruction(instruction)
+        if len(self.lines) == written:
+            self.line("pass")
+        self.depth -= 1
+
+    def accumulator(self, one: InFlight) -> str:
+        """Return the variable of a wgmma result in flight."""
+        return variable(self.frame.names.name(one.value), one.variable)
+
+    def flying(self) -> set[str]:
+        """Return the variables of the wgmma results in flight."""
+        return {self.accumulator(one) for one in self.flight}
+
+    def flying_after(self, instructions: tuple[Instruction, ...]) -> set[str]:
+        """Return the variables of the wgmma results in flight after these instructions."""
+        flight = [InFlight(value=one.value, variable=one.variable) for one in self.flight]
+        for instruction in instructions:
+            advance(flight, instruction, self.frame, None)
+        return {self.accumulator(one) for one in flight}
 
     def instruction(self, instruction: Instruction) -> None:
         """Write one instruction."""
@@ -193,7 +231,7 @@ class GroupWriter:
     def drain(self, instruction: Drain, done: list[InFlight]) -> None:
         """Write a wait for asynchronous work of this group."""
         if instruction.engine == "tma_store":
-            self.line(f"tma_store_wait({instruction.pending}, {instruction.reads_only})")
+            self.line(f"tma.store_wait({instruction.pending})")
         elif instruction.engine == "cp_async":
             self.line(f"async_copy.wait_group({instruction.pending})")
         elif done:
