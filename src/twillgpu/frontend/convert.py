@@ -132,7 +132,8 @@ class _Conversion:
         values = self.parts.function.regions[0][0].arguments
         types = [self.type_of(value) for value in values]
         ranks = {at: len(kind.shape) for at, kind in enumerate(types) if kind.space == "descriptor"}
-        hints = argument_names((self.hint(value.location) or value.name for value in values), ranks)
+        pointers = [at for at, kind in enumerate(types) if kind.space == "global"]
+        hints = argument_names((self.hint(value.location) or value.name for value in values), ranks, pointers)
         for value, hint in zip(values, hints, strict=True):
             self.names.value(value.name, hint)
             self.names.hints[value.name] = hint

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from twillgpu.frontend.generic import MlirOp
 
@@ -22,6 +23,7 @@ _PLACEMENT = (
 )  # fmt: skip
 _CASTS = ("arith.extf", "arith.truncf", "tt.fp_to_fp")
 _INTEGER = re.compile(r"(-?\d+) : \w+")
+_FLAGS = ("padding", "roundF32ToTF32")
 _UNSAFE = re.compile(r"[^\w.]+")
 
 
@@ -117,17 +119,30 @@ def _constant_name(op: MlirOp) -> str:
     return f"c{match.group(1).replace('-', 'm')}"
 
 
-def argument_names(hints: Iterable[str], ranks: Mapping[int, int]) -> tuple[str, ...]:
+def argument_names(hints: Iterable[str], ranks: Mapping[int, int], pointers: Iterable[int] = ()) -> tuple[str, ...]:
     """Return names for a function's arguments; ``ranks`` gives the rank of the descriptor at a position.
 
     Triton passes a descriptor of rank r as 1 + 2r arguments; some versions call them all by the same name.
-    They become ``q``, ``q.shape.0``, ``q.shape.1``, ``q.stride.0``, ``q.stride.1``.
+    They become ``q``, ``q.shape.0``, ``q.shape.1``, ``q.stride.0``, ``q.stride.1``. For a target without TMA it
+    passes a pointer (one of ``pointers``), shape and strides, one or two flags, and shape and strides again.
     """
     names = list(hints)
     for position, rank in ranks.items():
-        base = names[position]
-        parts = [f"{base}.{part}.{axis}" for part in ("shape", "stride") for axis in range(rank)]
-        following = names[position + 1 : position + 1 + 2 * rank]
-        if Counter(following) == {base: 2 * rank}:
-            names[position + 1 : position + 1 + 2 * rank] = parts
+        _name_parts(names, position, _parts(rank))
+    for position in pointers:
+        alike = len(list(takewhile(names[position].__eq__, names[position + 1 :])))
+        rank, flags = divmod(alike, 4)
+        if rank and flags in (1, 2):
+            _name_parts(names, position, [*_parts(rank), *_FLAGS[:flags], *_parts(rank)])
     return tuple(names)
+
+
+def _parts(rank: int) -> list[str]:
+    return [f"{part}.{axis}" for part in ("shape", "stride") for axis in range(rank)]
+
+
+def _name_parts(names: list[str], position: int, parts: Sequence[str]) -> None:
+    """Name the arguments after ``position``, if they all have its name."""
+    base, end = names[position], position + 1 + len(parts)
+    if Counter(names[position + 1 : end]) == {base: len(parts)}:
+        names[position + 1 : end] = [f"{base}.{part}" for part in parts]
