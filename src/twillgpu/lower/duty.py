@@ -143,12 +143,16 @@ class _Planner:
         return self.result if used else self.result[:-1]
 
     def after(self) -> None:
-        """Give every op with an effect to a group, with all that it needs."""
+        """Give every op with an effect to a group, with all that it needs: one effect after the other, so that what
+        one of them needs is not held in registers while another is prepared.
+        """
         for op in self.sheet.kernel.after:
             if has_effect(op) and not self._has_taken(op):
+                known = [set(wanted) for wanted in self.wanted]
                 self._take(self._chosen(op), op)
-        for group, wanted in enumerate(self.wanted):
-            self.result[group].after = [op.name for op in self.sheet.kernel.after if op.name in wanted]
+                for group, wanted in enumerate(self.wanted):
+                    new = set(wanted) - known[group]
+                    self.result[group].after += [one.name for one in self.sheet.kernel.after if one.name in new]
 
     def _has_taken(self, op: KernelOp) -> bool:
         return any(op.name in wanted for wanted in self.wanted)

@@ -20,6 +20,7 @@ from twillgpu.lower.sheet import Sheet, sheet_of
 from twillgpu.lower.steps import Handovers, Step, all_touches, handovers, op_steps
 from twillgpu.lower.storage import Touch, loop_rings
 from twillgpu.lower.synchronise import Synchronised, synchronise
+from twillgpu.lower.turns import unit_turns
 from twillgpu.schedule.record import Group
 from twillgpu.verify.record import Verified
 
@@ -83,7 +84,10 @@ class _Lowering:
 
     def _plan(self) -> Synchronised:
         steps: dict[str, Step] = {step.name: step for step in (*op_steps(self.sheet), *self.given.steps)}
+        turns = tuple(unit_turns(self.sheet, steps, asked=self.options.order_units))
+        steps |= {step.name: step for step, _ in turns}
         orders = (
+            *(order for _, order in turns),
             *dependences(self.sheet, self.needs, steps),
             *register_reads(self.sheet, steps),
             *reuses(self.sheet, self.rings.values(), self.touches, steps),
