@@ -25,7 +25,9 @@ INTERRUPTED = 130
 COMMANDS = MappingProxyType(
     {
         "schedule": ("twillgpu.cli_schedule", "Find the optimal schedule of a loop and report it."),
+        "explain": ("twillgpu.cli_explain", "Say what limits a loop, and the least change that would help."),
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),
+        "certificate": ("twillgpu.cli_certificate", "Check a certificate from scratch."),
         "machines": ("twillgpu.cli_machines", "List the known machines, or show one with its sources."),
         "doctor": ("twillgpu.cli_doctor", "Say what is installed, what is missing, and what needs it."),
         "completion": ("twillgpu.cli_completion", "Print the completion script of a shell."),

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 import twillgpu
+from twillgpu.cli_certify import CERTIFY, Wanted
 from twillgpu.cli_options import (
     KERNEL,
     LIMITS,
@@ -31,6 +32,7 @@ from twillgpu.inputs import Loaded, Priced, carried_limits, load_source, price_l
 from twillgpu.schedule.jsonform import write_schedule
 from twillgpu.schedule.record import SearchOptions, Status
 from twillgpu.schedule.resolution import MOST_STAGES
+from twillgpu.view.certificate import certificate_text
 from twillgpu.view.records import bounds_text, record_json, record_text
 
 EXIT: dict[Status, int] = {"optimal": 0, "infeasible": 2, "feasible": 3, "limit": 3}
@@ -73,7 +75,7 @@ SEARCH: tuple[Decorator, ...] = (
 
 @click.command("schedule")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, SEARCH, PAPER)
+@with_options(KERNEL, LIMITS, SEARCH, PAPER, CERTIFY)
 @click.option("--emit", type=click.Choice(STAGES), help="Print the record of this stage and stop there.")
 @with_options(OUTPUT)
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
@@ -88,6 +90,7 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     output = Output(file=values["file"], force=values["force"])
     stage = values["emit"]
     method = method_options(values, search_options(values))
+    wanted = Wanted(values)
     loaded = load_source(source, values["machine"], source_options(values))
     if stage == "kernel":
         return _deliver(output, _kernel(loaded, as_json=values["as_json"]))
@@ -96,12 +99,13 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
         return _deliver(output, _record(stage, priced, as_json=values["as_json"]))
     with interruptible(), progress_line() as progress:
         run = twillgpu.find_schedule(priced, method, progress)
-    as_document = values["as_json"] or stage == "schedule"
-    output.deliver(
-        write_schedule(run.problem, run.result, run.limits)
-        if as_document
-        else twillgpu.report(run, width=output.width)
-    )
+        certificate = wanted.certificate(priced, run, progress) if wanted.asked else None
+    summary = certificate_text(certificate, width=output.width) if certificate is not None else ""
+    if values["as_json"] or stage == "schedule":
+        output.deliver(write_schedule(run.problem, run.result, run.limits))
+        click.echo(summary, err=True, nl=False)
+    else:
+        output.deliver(twillgpu.report(run, width=output.width) + (f"\n{summary}" if summary else ""))
     return EXIT[run.result.status]
 
 

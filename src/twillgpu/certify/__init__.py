@@ -1,0 +1,1 @@
+"""Certificates: what was claimed of a search, and how each claim was checked by something other than the search."""
