@@ -62,8 +62,8 @@ class Normalised:
         whole = sum(units for _, units in self.costs)
         text = (
             f"cost normalisation: sum of costs {whole}, {self.cycles_per_unit:.1f} cycles per unit on average; "
-            f"{self.zeros} of {len(self.costs)} costs became zero; ratios of the others are off by a factor of at most "
-            f"{self.worst_ratio:.2f}; F = {self.deviation}"
+            f"{self.zeros} of {len(self.costs)} costs became zero; ratios of the others are off by a factor of "
+            f"at most {self.worst_ratio:.2f}; F = {self.deviation}"
         )
         return f"{text}; this is coarse: raise --units" if self.bad else text
 

@@ -110,11 +110,13 @@ class _Run:
         first = 1 if self.options.literal else bounds(self.units).binding.cycles
         last = max(first, serial_interval(self.units))
         for interval in range(first, last + 1):
+            if self.seconds_left() <= 0:
+                return
             modulo = self._modulo(interval)
             self.found = self._joint(interval) if modulo.starts else None
             if self.found is not None:
                 self.schedule = self._in_cycles(self.found)
-            if self.schedule is not None or (self.found is not None and not self.exact) or self.seconds_left() <= 0:
+            if self.schedule is not None or (self.found is not None and not self.exact):
                 return
             self.unknown = self.unknown or self.found is not None
             if not self.unknown:
