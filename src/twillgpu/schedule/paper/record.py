@@ -52,6 +52,7 @@ class JointQuestion:
         problem: the problem in the unit of time of the question.
         interval, length: I and L in that unit.
         literal, warps: see ``PaperOptions``.
+        places: demand a place for every ring of copies in a memory, not only that all live bytes fit.
         without: rules left out.
     """
 
@@ -60,6 +61,7 @@ class JointQuestion:
     length: int
     literal: bool = False
     warps: WarpsAs = "groups"
+    places: bool = False
     without: frozenset[str] = frozenset()
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from twillgpu.costs.record import PricedEdge
 from twillgpu.machine.record import Memory
 from twillgpu.schedule.paper.liveness import live
+from twillgpu.schedule.paper.places import Ring, place
 from twillgpu.schedule.paper.program import Program
-from twillgpu.schedule.paper.smt import TRUE, Terms, conjunction, disjunction, negation
+from twillgpu.schedule.paper.smt import FALSE, TRUE, Terms, conjunction, disjunction, negation
 from twillgpu.schedule.storage import Storage, storages
 
 
@@ -26,7 +27,7 @@ class Tenant:
     def at(self, cycle: int) -> str:
         """Return the formula "taken by copy 0 at ``cycle``"."""
         if self.lives is None or not self.first <= cycle < self.first + len(self.lives):
-            return "false"
+            return FALSE
         return self.lives[cycle - self.first]
 
 
@@ -44,6 +45,17 @@ def memory_capacity(program: Program) -> None:
         for moment in program.moments(last):
             terms: Terms = [(tenant.units, tenant.at(cycle)) for tenant in tenants for _, cycle in moment]
             program.script.at_most([(always, TRUE), *terms], room)
+        if program.question.places:
+            place(program, memory.name, [_slots(program, tenant, last) for tenant in tenants], room)
+
+
+def _slots(program: Program, tenant: Tenant, last: int) -> Ring:
+    """Return, per slot of the period, the formulas of the instances that may be live in it."""
+    if tenant.lives is None:
+        return Ring(units=tenant.units, lives=((TRUE,),) * program.interval)
+    moments = program.moments(last)
+    lives = tuple(tuple(tenant.at(cycle) for _, cycle in moment if tenant.at(cycle) != FALSE) for moment in moments)
+    return Ring(units=tenant.units, lives=lives)
 
 
 def _as_published(program: Program, memory: Memory, room: int) -> None:

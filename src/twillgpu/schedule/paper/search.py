@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from twillgpu.costs.bounds import bounds
@@ -21,7 +21,7 @@ from twillgpu.schedule.paper.partition import broken_rules
 from twillgpu.schedule.paper.record import IntegerSolver, JointAnswer, JointQuestion, PaperOptions
 from twillgpu.schedule.paper.solve import yices_program, yices_version
 from twillgpu.schedule.record import Attempt, Refuted, Schedule, SearchResult, Status
-from twillgpu.schedule.resolution import serial_interval, slot_cycles
+from twillgpu.schedule.resolution import longest_path, serial_interval, slot_cycles
 
 SOLVERS: dict[IntegerSolver, str] = {"highs": "Yices and HiGHS", "scip": "Yices and SCIP"}
 NORMALISE_SECONDS = 30.0
@@ -113,9 +113,9 @@ class _Run:
             if self.seconds_left() <= 0:
                 return
             modulo = self._modulo(interval)
-            self.found = self._joint(interval) if modulo.starts else None
+            self.found = self._joint(interval) if modulo.outcome != "infeasible" else None
             if self.found is not None:
-                self.schedule = self._in_cycles(self.found)
+                self.schedule = self._in_cycles(self.found) or self._with_places(self.found)
             if self.schedule is not None or (self.found is not None and not self.exact):
                 return
             self.unknown = self.unknown or self.found is not None
@@ -136,10 +136,14 @@ class _Run:
         stages = -(-found.length // interval) if found.starts else self.options.search.max_stages or 0
         self._record("modulo schedule", interval, stages, found.outcome, time.monotonic() - started)
         self.unknown = self.unknown or found.outcome == "unknown"
-        if found.starts:
-            self.stages[interval] = self.options.search.max_stages or stages
-            self.shortest = found.length
+        if found.outcome != "infeasible":
+            self.stages[interval] = self.options.search.max_stages or stages or self._usual_stages(interval)
+            self.shortest = found.length or (self.stages[interval] - 1) * interval + 1
         return found
+
+    def _usual_stages(self, interval: int) -> int:
+        """Return the stages to try where the integer program could not tell: one more than the path needs."""
+        return -(-longest_path(self.units) // interval) + 1
 
     def _joint(self, interval: int) -> _Found | None:
         """SWP-AND-WS(G, M, I, L) for L from LEN(M) while ceil(L / I) stays the same.
@@ -157,16 +161,25 @@ class _Run:
                 return None
         return None
 
-    def _ask(self, interval: int, length: int) -> JointAnswer:
+    def _with_places(self, found: _Found) -> Schedule | None:
+        """Ask once more for a solution whose values have places, where the sums of bytes were not enough."""
+        if self.options.literal or not self.units.memories or self.seconds_left() <= 0:
+            return None
+        reply = self._ask(found.interval, found.length, places=True)
+        return self._in_cycles(replace(found, answer=reply)) if reply.outcome == "sat" else None
+
+    def _ask(self, interval: int, length: int, *, places: bool = False) -> JointAnswer:
         question = JointQuestion(
             problem=self.units,
             interval=interval,
             length=length,
             literal=self.options.literal,
             warps=self.options.warps,
+            places=places,
         )
         reply = answer(question, self.seconds_left())
-        self._record(f"joint, L = {length}", interval, -(-length // interval), reply.outcome, reply.seconds)
+        purpose = f"joint{' with places' if places else ''}, L = {length}"
+        self._record(purpose, interval, -(-length // interval), reply.outcome, reply.seconds)
         return reply
 
     def _record(self, purpose: str, interval: int, stages: int, outcome: str, seconds: float) -> None:
