@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twillgpu.api import check_schedule, find_schedule
+    from twillgpu.api import check_schedule, explain_schedule, find_schedule
     from twillgpu.errors import TwillError
     from twillgpu.frontend.launch import Launch
     from twillgpu.inputs import load_problem
@@ -21,13 +21,23 @@ _WHERE = {
     "Launch": "twillgpu.frontend.launch",
     "TwillError": "twillgpu.errors",
     "check_schedule": "twillgpu.api",
+    "explain_schedule": "twillgpu.api",
     "find_schedule": "twillgpu.api",
     "load_problem": "twillgpu.inputs",
     "report": "twillgpu.view.report",
 }
 """The library's names and the modules that they come from. No name may be that of a folder of the package."""
 
-__all__ = ["Launch", "TwillError", "__version__", "check_schedule", "find_schedule", "load_problem", "report"]
+__all__ = [
+    "Launch",
+    "TwillError",
+    "__version__",
+    "check_schedule",
+    "explain_schedule",
+    "find_schedule",
+    "load_problem",
+    "report",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # whatever the name stands for

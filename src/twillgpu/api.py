@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 
 from twillgpu.errors import TwillError
+from twillgpu.explain.explain import explain
+from twillgpu.explain.record import ExplainOptions, Explanation
 from twillgpu.inputs import Priced
 from twillgpu.schedule.paper.record import PaperOptions
 from twillgpu.schedule.paper.search import search as paper_search
@@ -57,6 +59,22 @@ def _searched(priced: Priced, options: SearchOptions | PaperOptions, progress: P
     if isinstance(options, PaperOptions):
         return paper_search(priced.problem, options, progress)
     return search(priced.problem, options, progress)
+
+
+def explain_schedule(
+    run: Run, options: ExplainOptions | None = None, progress: Progress | None = None
+) -> Explanation:
+    """Say what keeps a run from a smaller interval, and what would have to change.
+
+    Args:
+        run: what ``find_schedule`` returns.
+        options: limits of the explanation.
+        progress: called with one line of text whenever a question was answered.
+
+    Raises:
+        TwillError: a schedule found for a changed problem does not pass the verifier, which is a defect.
+    """
+    return explain(run.problem, run.result, options, progress)
 
 
 def check_schedule(priced: Priced, schedule: Schedule, max_stages: int | None = None) -> tuple[Violation, ...]:

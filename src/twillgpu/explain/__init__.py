@@ -1,0 +1,1 @@
+"""Why no smaller interval is possible, and what the least change is that would help."""

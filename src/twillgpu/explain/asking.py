@@ -1,0 +1,295 @@
+"""Questions about changed problems: is an interval still refuted, and what is the smallest interval now?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from twillgpu.costs.bounds import bounds
+from twillgpu.errors import TwillError
+from twillgpu.explain.record import Change, ExplainOptions, Family, Forced, Kind, Relaxed
+from twillgpu.explain.variant import Variant, changed, lifted
+from twillgpu.schedule.ask import Asker, Progress
+from twillgpu.schedule.record import Schedule, SearchOptions, SearchResult
+from twillgpu.schedule.resolution import default_stages, slot_cycles
+from twillgpu.schedule.search import search
+from twillgpu.verify import Verified, check
+from twillgpu.verify.registers import register_peak
+
+EXACT = 200
+"""Up to so many cycles one cycle less counts."""
+
+REFUTATIONS = 2
+"""So many slots above the bound are refuted at most for a changed problem."""
+
+REFUTING = 0.5
+"""Share of the work of a question that one refutation may take."""
+
+SETTLED: tuple[Kind, ...] = (
+    "memory",
+    "registers",
+    "register_file",
+    "groups",
+    "warps",
+    "stages",
+    "variable_latency",
+    "legality",
+)
+"""Kinds that leave all times as they are: what is refuted without such a family is refuted with more of it, too."""
+
+
+class Questions:
+    """Puts questions within a budget, and remembers the answers.
+
+    Attributes:
+        base: the problem that is explained.
+        schedule: its best schedule, ``None`` without one.
+        count: questions put to the solver so far.
+        open: whether some question could not be put for lack of time.
+    """
+
+    def __init__(self, base: Variant, result: SearchResult, options: ExplainOptions, progress: Progress) -> None:
+        self.base = base
+        self.schedule = result.schedule
+        self.count = 0
+        self.open = False
+        self._lower = result.lower_bound_cycles
+        self._given_stages = result.options.max_stages is not None
+        self._options = replace(
+            result.options,
+            objective=(),
+            work_limit=options.work,
+            time_limit_seconds=options.time_budget_seconds,
+        )
+        self._started = time.monotonic()
+        self._seconds = options.time_budget_seconds
+        self._ends = self._started + self._seconds
+        self._progress = progress
+        self._walls: tuple[tuple[frozenset[Family], ...], ...] = ()
+        self._relaxed: dict[tuple[Change, ...], Relaxed] = {}
+        self._refuted: dict[tuple[Variant, frozenset[Family], int, int], bool | None] = {}
+
+    def spent(self) -> bool:
+        """Return whether the time is used up; if so, something stays open."""
+        late = time.monotonic() >= self._ends
+        self.open = self.open or late
+        return late
+
+    def allow(self, share: float) -> None:
+        """Let the questions that follow take what is left of the first ``share`` of the time."""
+        self._ends = self._started + share * self._seconds
+
+    def settle(self, forced: Sequence[Forced]) -> None:
+        """Use what forces each interval below the proved one: changes outside some set of each do not help."""
+        if self.schedule is not None and self._lower == self.schedule.ii_cycles:
+            self._walls = tuple(tuple(frozenset(one) for one in item.sets) for item in forced)
+
+    def better(self, relaxed: Relaxed) -> bool:
+        """Return whether a smaller interval was found, by more than what counts as no gap."""
+        if relaxed.upper_cycles is None or self.schedule is None:
+            return relaxed.upper_cycles is not None
+        interval = self.schedule.ii_cycles
+        least = 1 if interval <= EXACT else max(1, int(self._options.gap * interval))
+        return relaxed.upper_cycles <= interval - least
+
+    def refuted(self, variant: Variant, families: frozenset[Family], count: int, slot: int) -> bool | None:
+        """Return whether ``count`` slots stay refuted without ``families``; ``None`` where nobody can tell."""
+        key = (variant, families, count, slot)
+        if key not in self._refuted:
+            if self.spent():
+                return None
+            self._refuted[key] = self._refute(lifted(variant, families), count, slot)
+        return self._refuted[key]
+
+    def _refute(self, variant: Variant, count: int, slot: int) -> bool | None:
+        asker = self._asker(variant, share=REFUTING)
+        if asker.refuted(count, slot):
+            return True
+        return None if asker.attempts[-1].outcome == "unknown" else False
+
+    def relaxed(self, changes: Iterable[Change]) -> Relaxed | None:
+        """Return what is possible with ``changes`` made; ``None`` where time has ended before the question."""
+        key = tuple(changes)
+        if key not in self._relaxed:
+            variants = self._variants(key)
+            if self._settled(variants, key):
+                self._relaxed[key] = self._unchanged(variants, key)
+            elif self.spent():
+                return None
+            else:
+                self._relaxed[key] = self._best(variants, key)
+        return self._relaxed[key]
+
+    def implied(self, changes: Iterable[Change], more: Relaxed) -> Relaxed:
+        """Return what smaller ``changes`` give where ``more`` of them, which gave nothing, was asked about."""
+        key = tuple(changes)
+        variants = self._variants(key)
+        bound = min(bounds(variant.problem).binding.cycles for variant in variants)
+        answer = replace(self._unchanged(variants, key), solved=more.solved, infeasible=more.infeasible)
+        return replace(answer, lower_cycles=max(bound, more.lower_cycles), upper_cycles=more.upper_cycles)
+
+    def _variants(self, changes: tuple[Change, ...]) -> tuple[Variant, ...]:
+        """Return the changed problem; where a unit is faster, one at its pace and one at the old pace of ops.
+
+        With a smaller bound a search by default allows more stages; here, too.
+        """
+        units = any(change.family.kind == "unit" and change.after is not None for change in changes)
+        found = []
+        for pace in (True, False) if units else (True,):
+            variant = changed(replace(self.base, pace=pace), changes)
+            usual = default_stages(variant.problem, bounds(variant.problem).binding.cycles)
+            found.append(variant if self._given_stages else replace(variant, stages=max(variant.stages, usual)))
+        return tuple(found)
+
+    def _settled(self, variants: tuple[Variant, ...], changes: tuple[Change, ...]) -> bool:
+        """Return whether bounds, or rules that the changes leave alone, still refute every smaller interval."""
+        if self.schedule is None:
+            return False
+        if all(bounds(variant.problem).binding.cycles >= self._lower for variant in variants):
+            return True
+        families = {change.family for change in changes}
+        if not self._walls or any(family.kind not in SETTLED for family in families):
+            return False
+        if variants[0].stages != self.base.stages and Family(kind="stages") not in families:
+            return False
+        return all(any(not one & families for one in sets) for sets in self._walls)
+
+    def _unchanged(self, variants: tuple[Variant, ...], changes: tuple[Change, ...]) -> Relaxed:
+        interval = self.schedule.ii_cycles if self.schedule is not None else None
+        return _record(self.base, variants[0], changes, self._lower, interval)
+
+    def _best(self, variants: tuple[Variant, ...], changes: tuple[Change, ...]) -> Relaxed:
+        """Return the best of all variants; the next is asked where the last one is not at its bound."""
+        best: Relaxed | None = None
+        for variant in variants:
+            found = self._solve(variant, changes)
+            if best is None:
+                best = found
+            else:
+                lower, never = min(best.lower_cycles, found.lower_cycles), best.infeasible and found.infeasible
+                best = replace(min(found, best, key=_rank), lower_cycles=lower, infeasible=never)
+            if best.upper_cycles == best.bound_cycles:
+                break
+        assert best is not None  # noqa: S101  # there is a variant
+        return best
+
+    def _solve(self, variant: Variant, changes: tuple[Change, ...]) -> Relaxed:
+        never = False
+        if self.schedule is None:
+            result = search(variant.problem, replace(self._fresh(), max_stages=variant.stages), self._progress)
+            self.count += len(result.attempts)
+            best, lower, never = result.schedule, result.lower_bound_cycles, result.status == "infeasible"
+        else:
+            best, lower = self._improve(variant, self.schedule.ii_cycles)
+        if best is not None:
+            _insist(variant, best)
+        known = [found.ii_cycles for found in (best, self.schedule) if found is not None]
+        answer = _record(self.base, variant, changes, lower, min(known, default=None))
+        over = _over(self.base, variant, best) if best is not None else ()
+        return replace(answer, groups=over, solved=True, infeasible=never)
+
+    def _improve(self, variant: Variant, interval: int) -> tuple[Schedule | None, int]:
+        """Return the best schedule found below ``interval``, and the proved bound."""
+        lower = bounds(variant.problem).binding.cycles
+        slot = slot_cycles(variant.problem, lower, self._options.resolution)
+        asker = self._asker(variant)
+        best = _closest(asker, lower, interval, slot)
+        lower = _refuted_to(asker, lower, best.ii_cycles if best is not None else interval, slot)
+        self.count += len(asker.attempts) - 1
+        return best, lower
+
+    def _asker(self, variant: Variant, share: float = 1.0) -> Asker:
+        self.count += 1
+        options = self._fresh()
+        options = replace(options, work_limit=share * options.work_limit)
+        return Asker(variant.problem, options, variant.stages, self._progress)
+
+    def _fresh(self) -> SearchOptions:
+        left = max(0.1, self._ends - time.monotonic())
+        return replace(self._options, time_limit_seconds=left)
+
+
+def _rank(relaxed: Relaxed) -> float:
+    return float("inf") if relaxed.upper_cycles is None else relaxed.upper_cycles
+
+
+def _insist(variant: Variant, schedule: Schedule) -> None:
+    if not isinstance(check(variant.problem, schedule, max_stages=variant.stages), Verified):
+        raise TwillError(
+            "explain",
+            "a schedule found for a changed problem does not pass the verifier",
+            "this is a defect of twillgpu: please report it with the output of --emit graph",
+        )
+
+
+def _record(base: Variant, variant: Variant, changes: tuple[Change, ...], lower: int, upper: int | None) -> Relaxed:
+    bound = bounds(variant.problem).binding
+    return Relaxed(
+        changes=changes,
+        lower_cycles=lower,
+        upper_cycles=upper,
+        stages=max(base.stages, variant.stages),
+        bound=bound.name,
+        bound_cycles=bound.cycles,
+        solved=False,
+    )
+
+
+def _closest(asker: Asker, lower: int, upper: int, slot: int) -> Schedule | None:
+    """Return the best schedule below ``upper`` cycles: tried at the bound, just below ``upper``, then in between.
+
+    Feasibility need not be monotone, so that a better one may be missed; what is found is a schedule all the same.
+    """
+    low, high = -(-lower // slot), -(-upper // slot)
+    best = asker.find(low, slot, lower).schedule
+    if best is None and slot == 1:
+        best = _next(asker, lower, upper)
+    if best is not None or slot == 1:
+        return best if best is not None and best.ii_cycles < upper else None
+    middle = high - 1
+    while middle > low and not asker.spent():
+        found = asker.find(middle, slot, lower).schedule
+        if found is not None and found.ii_cycles < upper:
+            best, upper = found, found.ii_cycles
+            high = -(-upper // slot)
+        elif best is None:
+            return None
+        else:
+            low = middle
+        middle = (low + high) // 2
+    return best
+
+
+def _refuted_to(asker: Asker, lower: int, known: int, slot: int) -> int:
+    """Return the bound raised from ``lower`` by a few refutations, at most to ``known``."""
+    for _ in range(known if slot == 1 else REFUTATIONS):
+        count = -(-lower // slot)
+        if lower >= known or asker.spent() or not asker.refuted(count, slot):
+            break
+        lower = min(count * slot + 1, known)
+    return lower
+
+
+def _next(asker: Asker, lower: int, upper: int) -> Schedule | None:
+    """Return the first schedule from ``lower`` on, cycle by cycle."""
+    for interval in range(lower + 1, upper):
+        if asker.spent():
+            return None
+        found = asker.find(interval, 1, lower).schedule
+        if found is not None:
+            return found
+    return None
+
+
+def _over(base: Variant, variant: Variant, schedule: Schedule) -> tuple[str, ...]:
+    """Return the groups that need more registers per thread than a thread has without the changes."""
+    limits = base.problem.registers
+    if limits is None or variant.problem.registers is None:
+        return ()
+    over = []
+    for index, group in enumerate(schedule.groups):
+        most = register_peak(variant.problem, schedule, index)
+        if most is not None and most.amount + limits.overhead_per_thread > limits.largest:
+            over.append(group.name)
+    return tuple(over)

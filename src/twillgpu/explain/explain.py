@@ -1,0 +1,97 @@
+"""Why the interval of a search is what it is, and what would have to change."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from twillgpu.costs.record import Problem
+from twillgpu.explain.asking import Questions
+from twillgpu.explain.critical import critical_circuit, critical_unit
+from twillgpu.explain.families import amount_of, families_of, raised
+from twillgpu.explain.forced import forced_by_bounds, forced_by_rules
+from twillgpu.explain.record import PERCENT, Change, ExplainOptions, Explanation, Family, Kind, Relaxed, Row
+from twillgpu.explain.variant import Variant
+from twillgpu.explain.ways import ways
+from twillgpu.schedule.ask import Progress
+from twillgpu.schedule.record import SearchResult
+
+FORCED, HELPING = 0.4, 0.75
+"""Shares of the time after which no more is asked about what forces, and what helps."""
+
+CAPACITIES: tuple[Kind, ...] = ("unit", "memory", "registers", "register_file", "groups", "warps", "stages")
+"""Kinds that have a row in the table."""
+
+
+def explain(
+    problem: Problem,
+    result: SearchResult,
+    options: ExplainOptions | None = None,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Return why ``result``, a search of ``problem``, has no smaller interval, and what would help.
+
+    Every schedule that is found on the way for a changed problem passes the verifier. What the time budget leaves
+    open is marked as such; given enough, the answers are the same on every machine.
+
+    Raises:
+        TwillError: a schedule that a search returned does not pass the verifier, which is a defect.
+    """
+    started = time.monotonic()
+    options = options or ExplainOptions()
+    base = Variant(problem=problem, stages=result.max_stages)
+    questions = Questions(base, result, options, progress or (lambda _: None))
+    questions.allow(FORCED)
+    forced = forced_by_bounds(base, result.bounds.binding.cycles) + forced_by_rules(base, result, questions)
+    questions.settle(forced)
+    questions.allow(HELPING)
+    helping = ways(base, result, forced, questions)
+    questions.allow(1.0)
+    rows = _rows(base, questions) if options.table else ()
+    return Explanation(
+        result=result,
+        forced=forced,
+        ways=helping,
+        rows=rows,
+        unit=critical_unit(problem),
+        circuit=critical_circuit(problem),
+        options=options,
+        complete=not questions.open,
+        questions=questions.count,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _rows(base: Variant, questions: Questions) -> tuple[Row, ...]:
+    families = [family for family in families_of(base) if family.kind in CAPACITIES]
+    return tuple(
+        Row(
+            family=family,
+            amount=amount_of(base, family),
+            cells=_cells(base, family, questions),
+        )
+        for family in families
+    )
+
+
+def _cells(base: Variant, family: Family, questions: Questions) -> tuple[Relaxed | None, ...]:
+    """Return the cells of a row: the last one first, since where it gains nothing, the others do not either."""
+    before = amount_of(base, family)
+    changes = [Change(family=family, before=before, after=raised(base, family, percent)) for percent in PERCENT]
+    last = questions.relaxed((changes[-1],))
+    if last is None or questions.better(last) or not last.solved:
+        return _monotone((*(questions.relaxed((change,)) for change in changes[:-1]), last))
+    return (*(questions.implied((change,), last) for change in changes[:-1]), last)
+
+
+def _monotone(cells: tuple[Relaxed | None, ...]) -> tuple[Relaxed | None, ...]:
+    """Use that more of a capacity never hurts: what less of it reaches is reached, what more excludes is excluded."""
+    found: list[Relaxed | None] = []
+    for index, cell in enumerate(cells):
+        if cell is None:
+            found.append(None)
+            continue
+        uppers = [one.upper_cycles for one in cells[: index + 1] if one is not None and one.upper_cycles is not None]
+        lowers = [one.lower_cycles for one in cells[index:] if one is not None]
+        found.append(replace(cell, lower_cycles=max(lowers), upper_cycles=min(uppers, default=None)))
+    return tuple(found)
