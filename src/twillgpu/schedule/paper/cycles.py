@@ -10,6 +10,7 @@ that overlap if it happens to be sound in cycles. The better one is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from twillgpu.costs.record import PricedEdge, Problem
 from twillgpu.schedule.finish import finish
@@ -18,7 +19,7 @@ from twillgpu.schedule.paper.record import JointAnswer
 from twillgpu.schedule.polish import wait_window
 from twillgpu.schedule.record import Schedule
 
-STRETCHES = (1.0, 1.15, 1.4, 2.0)
+STRETCHES = (1.0, 1.03, 1.08, 1.15, 1.25, 1.5, 2.0)
 """Cycles of a unit in the stretched layouts, as multiples of the average."""
 
 
@@ -48,9 +49,8 @@ def _stretched(
     problem: Problem, starts: dict[str, int], interval: int, cycles_per_unit: float
 ) -> Iterator[tuple[int, dict[str, int]]]:
     for factor in STRETCHES:
-        unit = max(1, round(factor * cycles_per_unit))
-        laid = {op.name: starts[op.name] * unit for op in problem.ops}
-        yield interval * unit, laid
+        unit = factor * cycles_per_unit
+        yield ceil(interval * unit), {op.name: int(starts[op.name] * unit) for op in problem.ops}
 
 
 def _one_after_the_other(problem: Problem, starts: dict[str, int], interval: int) -> tuple[int, dict[str, int]]:

@@ -125,7 +125,8 @@ class _Run:
     def _modulo(self, interval: int) -> ModuloSchedule:
         """OPTIMAL-MODULO-SCHEDULE(G, I)."""
         started = time.monotonic()
-        limit = self.seconds_left() if self.options.literal else min(SHORTEN_SECONDS, self.seconds_left())
+        half = self.seconds_left() / 2
+        limit = half if self.options.literal else min(SHORTEN_SECONDS, half)
         found = shortest(
             self.units,
             interval,
@@ -136,6 +137,8 @@ class _Run:
         stages = -(-found.length // interval) if found.starts else self.options.search.max_stages or 0
         self._record("modulo schedule", interval, stages, found.outcome, time.monotonic() - started)
         self.unknown = self.unknown or found.outcome == "unknown"
+        if self.options.literal and found.outcome in ("feasible", "unknown"):
+            self._say(f"the integer program ran out of time at I = {interval}: L may not start at its smallest")
         if found.outcome != "infeasible":
             self.stages[interval] = self.options.search.max_stages or stages or self._usual_stages(interval)
             self.shortest = found.length or (self.stages[interval] - 1) * interval + 1
