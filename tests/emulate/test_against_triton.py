@@ -23,6 +23,7 @@ from twillgpu.frontend.launch import parse_options
 from twillgpu.frontend.load import load_kernel
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.triton,
     pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed"),
 ]
@@ -111,10 +112,52 @@ def rms_norm(kernel: str) -> Case:
     )
 
 
+def scans() -> Case:
+    rows, columns = 24, 32
+    x = np.round(4 * RANDOM.standard_normal((rows, columns))).astype(np.float32)
+    tensors: dict[str, Array] = {"x_ptr": x, "y_ptr": np.zeros_like(x), "best_ptr": np.zeros(rows, np.int32)}
+    return Case(
+        file="assorted",
+        kernel="scans",
+        constexprs={"COLUMNS": columns, "ROWS": 8},
+        inputs=Inputs(tensors=tensors, scalars={"n": rows}),
+        blocks={},
+        outputs=("y_ptr", "best_ptr"),
+    )
+
+
+def integers() -> Case:
+    x = RANDOM.integers(-(2**31), 2**31, 700).astype(np.int32)
+    x[:300] //= 2**20
+    tensors: dict[str, Array] = {"x_ptr": x, "y_ptr": np.zeros_like(x), "count_ptr": np.zeros(6, np.int32)}
+    return Case(
+        file="assorted",
+        kernel="integers",
+        constexprs={"BLOCK": 256},
+        inputs=Inputs(tensors=tensors, scalars={"n": 700}),
+        blocks={},
+        outputs=("y_ptr", "count_ptr"),
+    )
+
+
+def products() -> Case:
+    a, b = (RANDOM.standard_normal(shape).astype(np.float32) for shape in ((64, 128), (128, 64)))
+    tensors: dict[str, Array] = {"a_ptr": a, "b_ptr": b, "c_ptr": np.zeros((64, 64), np.float32)}
+    return Case(
+        file="assorted",
+        kernel="products",
+        constexprs={"SIZE": 64},
+        inputs=Inputs(tensors=tensors, scalars={"k": 128, "wide": 3}),
+        blocks={},
+        outputs=("c_ptr",),
+    )
+
+
 @cache
 def cases() -> dict[str, Case]:
     made = [forward("attention_fwd"), forward("attention_fwd_pointers"), backward(), gemm("gemm")]
     made += [gemm("gemm_pointers"), rms_norm("rms_norm"), rms_norm("rms_norm_rows")]
+    made += [scans(), integers(), products()]
     return {case.kernel: case for case in made}
 
 
@@ -126,16 +169,20 @@ NAMES = (
     "gemm_pointers",
     "rms_norm",
     "rms_norm_rows",
+    "scans",
+    "integers",
+    "products",
 )
 
 
-def loaded(case: Case, target: str) -> Kernel:
+def loaded(case: Case, target: str, folder: Path) -> Kernel:
     options = parse_options(
         kernel=case.kernel,
         constexprs=[f"{name}={value}" for name, value in case.constexprs.items()],
         loop=2 if case.kernel == "rms_norm" else None,
     )
-    return load_kernel(ROOT / "examples" / f"{case.file}.py", target, options)
+    place = folder if case.file == "assorted" else ROOT / "examples"
+    return load_kernel(place / f"{case.file}.py", target, options)
 
 
 def launch(case: Case, kernel: Kernel) -> dict[str, Any]:
@@ -159,10 +206,18 @@ def launch(case: Case, kernel: Kernel) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Array]]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the kernels that are no examples."""
+    made = tmp_path_factory.mktemp("launches")
+    text = Path(__file__).with_name("assorted_kernels.txt").read_text(encoding="utf-8")
+    (made / "assorted.py").write_text(text, encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path) -> dict[str, dict[str, Array]]:
     """What Triton's interpreter makes of every case, by kernel and tensor."""
-    folder = tmp_path_factory.mktemp("launches")
-    launches = [launch(case, loaded(case, "sm_90a")) for case in cases().values()]
+    launches = [launch(case, loaded(case, "sm_90a", folder)) for case in cases().values()]
     (folder / "launches.json").write_text(json.dumps(launches), encoding="utf-8")
     for case in cases().values():
         for name, tensor in case.inputs.tensors.items():
@@ -181,15 +236,15 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Ar
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_reference_agrees_with_tritons_interpreter(
-    name: str, target: str, expected: dict[str, dict[str, Array]]
+    name: str, target: str, folder: Path, expected: dict[str, dict[str, Array]]
 ) -> None:
     case = cases()[name]
-    found = run(loaded(case, target), case.inputs)
+    found = run(loaded(case, target, folder), case.inputs)
     for output in case.outputs:
         ours, theirs = found[output], expected[name][output]
         # Both compute in f32 from the same f16 inputs, in another order of additions: sums differ by a few units of
         # 2^-24, so that a rounding to f16 may fall to the other side: one unit in the last place, 2^-10 of the value.
-        unit = 2**-10 if ours.dtype == np.float16 else 2**-18
+        unit = {"float16": 2**-10, "float32": 2**-18}.get(ours.dtype.name, 0)
         scale = float(np.abs(theirs).max())
         assert np.allclose(ours, theirs, rtol=unit, atol=unit * scale * 2**-3)
         assert ours.dtype == theirs.dtype

@@ -2,7 +2,7 @@
 
 A process of its own, started with TRITON_INTERPRET=1, which Triton reads when it is imported. ``launches.json`` lists
 {name, file, kernel, grid, constexprs, args}; an argument is {scalar}, {tensor}, or {tensor, block}; tensors are
-``NAME.TENSOR.npy``, and the results ``NAME.TENSOR.out.npy``.
+``NAME.TENSOR.npy``, and the results ``NAME.TENSOR.out.npy``. Files of kernels may lie there too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests" / "frontend")]
+sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests" / "frontend"), sys.argv[1]]
 
 from interpreted import Tensor, add_descriptor_reduce, aligned  # noqa: E402 (found on the path set above)
 from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
