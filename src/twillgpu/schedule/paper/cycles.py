@@ -3,8 +3,8 @@
 Normalised costs are neither all rounded up nor all rounded down, so a schedule in units is in general none in cycles.
 Its stages, its groups and the order in which ops start are laid out in cycles, one op after the other, in a
 period long enough for all of them; the polish of the default method then makes the period as short as that order
-allows. Where ops of a unit of several shares overlap in units, a second layout, stretched as a whole, keeps
-that overlap if it happens to be sound in cycles. The better one is taken.
+allows. Other layouts stretch the schedule as a whole and move ops only where they collide, which keeps overlap on
+units of several shares. The best one is taken.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from twillgpu.costs.record import PricedEdge, Problem
+from twillgpu.costs.record import PricedEdge, PricedOp, Problem
+from twillgpu.graph.record import Use
 from twillgpu.schedule.finish import finish
 from twillgpu.schedule.model import Answer
 from twillgpu.schedule.paper.record import JointAnswer
 from twillgpu.schedule.polish import wait_window
 from twillgpu.schedule.record import Schedule
 
-STRETCHES = (1.0, 1.03, 1.08, 1.15, 1.25, 1.5, 2.0)
+STRETCHES = (1.0, 1.1, 1.25, 1.5, 2.0)
 """Cycles of a unit in the stretched layouts, as multiples of the average."""
 
 
@@ -33,7 +34,8 @@ def in_cycles(
     first = min(answer.starts.values())
     starts = {name: start - first for name, start in answer.starts.items()}
     groups = answer.groups
-    stretched = _stretched(problem, starts, interval, cycles_per_unit)
+    units = [stretch * cycles_per_unit for stretch in STRETCHES]
+    stretched = [_stretched(problem, starts, groups, interval, unit) for unit in units]
     layouts = [layout for layout in stretched if _fits(problem, groups, *layout)]
     layouts.append(_one_after_the_other(problem, starts, interval))
     found = []
@@ -46,11 +48,83 @@ def in_cycles(
 
 
 def _stretched(
-    problem: Problem, starts: dict[str, int], interval: int, cycles_per_unit: float
-) -> Iterator[tuple[int, dict[str, int]]]:
-    for factor in STRETCHES:
-        unit = factor * cycles_per_unit
-        yield ceil(interval * unit), {op.name: int(starts[op.name] * unit) for op in problem.ops}
+    problem: Problem, starts: dict[str, int], groups: dict[str, int], interval: int, unit: float
+) -> tuple[int, dict[str, int]]:
+    """Return a period and starts in it: the schedule in units, ``unit`` cycles each, with each op moved to where what
+    began before it leaves it room.
+    """
+    at: dict[str, int] = {}
+    rank = _ranks(problem)
+    for op in sorted(problem.ops, key=lambda op: (starts[op.name] % interval, rank[op.name])):
+        at[op.name] = int(starts[op.name] % interval * unit)
+        while (later := _earliest(problem, op, at, groups, _same_turn(problem, starts, interval))) > at[op.name]:
+            at[op.name] = later
+    turns = {name: start // interval for name, start in starts.items()}
+    period = max(ceil(interval * unit), _shortest_period(problem, at, turns, groups))
+    return period, {name: turns[name] * period + at[name] for name in at}
+
+
+def _same_turn(problem: Problem, starts: dict[str, int], interval: int) -> list[PricedEdge]:
+    """Return the edges whose ends lie in the same period."""
+    return [
+        edge
+        for edge in problem.edges
+        if starts[edge.head] // interval + edge.distance == starts[edge.tail] // interval and edge.tail != edge.head
+    ]
+
+
+def _earliest(
+    problem: Problem, op: PricedOp, at: dict[str, int], groups: dict[str, int], edges: list[PricedEdge]
+) -> int:
+    """Return where an op may start at the earliest, not before its place so far, beside those that are placed."""
+    start = at[op.name]
+    placed = [other for other in problem.ops if other.name in at and other.name != op.name]
+    ready = [at[edge.tail] + _delay(edge, groups) for edge in edges if edge.head == op.name and edge.tail in at]
+    waits = any(
+        edge.blocking or groups[edge.tail] != groups[op.name] for edge in problem.edges if edge.head == op.name
+    )
+    issued = [
+        at[other.name] + wait_window(problem, other)
+        for other in placed
+        if waits
+        and groups[other.name] == groups[op.name]
+        and 0 <= start - at[other.name] < wait_window(problem, other)
+    ]
+    free = [
+        at[other.name] + held.offset + held.cycles - use.offset
+        for use, held, other in _meetings(problem, op, placed)
+        if at[other.name] + held.offset < start + use.offset + use.cycles
+        and start + use.offset < at[other.name] + held.offset + held.cycles
+    ]
+    return max([start, *ready, *issued, *free])
+
+
+def _meetings(problem: Problem, op: PricedOp, others: list[PricedOp]) -> Iterator[tuple[Use, Use, PricedOp]]:
+    """Yield the uses of ``op`` and of others that a unit cannot serve together."""
+    capacity = {unit.name: unit.capacity for unit in problem.units}
+    for use in op.uses:
+        for other in others:
+            for held in other.uses:
+                if held.unit == use.unit and held.amount + use.amount > capacity[use.unit]:
+                    yield use, held, other
+
+
+def _shortest_period(problem: Problem, at: dict[str, int], turns: dict[str, int], groups: dict[str, int]) -> int:
+    """Return the shortest period at which nothing reaches too far into the next one."""
+    ends = [
+        at[other.name] + held.offset + held.cycles - at[op.name] - use.offset
+        for op in problem.ops
+        for use, held, other in _meetings(problem, op, list(problem.ops))
+    ]
+    for edge in problem.edges:
+        between = turns[edge.head] + edge.distance - turns[edge.tail]
+        if between > 0:
+            ends.append(-(-(at[edge.tail] + _delay(edge, groups) - at[edge.head]) // between))
+    return max([1, *ends])
+
+
+def _delay(edge: PricedEdge, groups: dict[str, int]) -> int:
+    return edge.latency_cycles + (edge.handoff_cycles if groups[edge.tail] != groups[edge.head] else 0)
 
 
 def _one_after_the_other(problem: Problem, starts: dict[str, int], interval: int) -> tuple[int, dict[str, int]]:
@@ -87,9 +161,7 @@ def _in_order(problem: Problem, schedule: Schedule) -> bool:
     groups = {op.name: op.group for op in schedule.ops}
 
     def holds(edge: PricedEdge) -> bool:
-        extra = edge.handoff_cycles if groups[edge.tail] != groups[edge.head] else 0
-        ready = starts[edge.tail] + edge.latency_cycles + extra
-        return starts[edge.head] + edge.distance * schedule.ii_cycles >= ready
+        return starts[edge.head] + edge.distance * schedule.ii_cycles >= starts[edge.tail] + _delay(edge, groups)
 
     return all(holds(edge) for edge in problem.edges)
 
