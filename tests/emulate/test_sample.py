@@ -46,7 +46,7 @@ after
 def test_every_example_runs_on_sampled_inputs_with_the_trips_asked_for(name: str, trips: int) -> None:
     kernel = captured(name)
     inputs = sample_inputs(kernel, trips=trips)
-    assert trips_of(kernel, inputs.scalars) == trips
+    assert trips_of(kernel, inputs) == trips
     found = run(kernel, inputs)
     assert found.keys() == inputs.tensors.keys()
 
@@ -119,3 +119,37 @@ def test_wrong_inputs_are_refused() -> None:
     for message, wrong in cases.items():
         with pytest.raises(InputError, match=message):
             run(kernel, wrong)
+
+
+SHAPED = """kernel shaped
+target sm_90a
+warps 4
+file ""
+argument x_desc: descriptor<8x16xf32>
+argument x_desc.shape.0: scalar<i32>
+argument x_desc.shape.1: scalar<i32>
+argument x_desc.stride.0: scalar<i64>
+argument x_desc.stride.1: scalar<i64>
+before
+  c0 = arith.constant() {value = 0 : i32} -> scalar<i32>
+  c8 = arith.constant() {value = 8 : i32} -> scalar<i32>
+loop l: row: scalar<i32> in range(c0, x_desc.shape.0, c8)
+  x = tt.descriptor_load(x_desc, row, c0) -> registers<8x16xf32>
+  twice = arith.addf(x, x) -> registers<8x16xf32>
+  store = tt.descriptor_store(x_desc, twice, row, c0)
+after
+"""
+
+
+def test_a_loop_over_the_rows_of_a_descriptor_gets_as_many_rows() -> None:
+    kernel = parse_kernel(SHAPED)
+    inputs = sample_inputs(kernel, trips=5)
+    assert (inputs.tensors["x_desc"].shape, dict(inputs.scalars)) == ((40, 16), {})
+    assert trips_of(kernel, inputs) == 5
+    assert np.array_equal(run(kernel, inputs)["x_desc"], 2 * inputs.tensors["x_desc"])
+
+
+def test_blocks_of_a_persistent_loop_have_their_own_number_of_iterations() -> None:
+    kernel = captured("rms_norm_rows_sm_90a_triton39.mlir")
+    inputs = sample_inputs(kernel, scalars={"rows": 5}, grid=(2, 1, 1))
+    assert [trips_of(kernel, inputs, (block, 0, 0)) for block in (0, 1)] == [3, 2]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from twillgpu.emulate.call import Context
+from twillgpu.emulate.call import Context, Value
 from twillgpu.emulate.control import CONTROL_RULES, trip_range
-from twillgpu.emulate.inputs import Inputs, is_free_scalar, is_tensor, metadata_of
+from twillgpu.emulate.inputs import Inputs, is_free_scalar, is_tensor, metadata_of, prepare
+from twillgpu.emulate.memory import GlobalMemory
 from twillgpu.emulate.numbers import Array, format_of
 from twillgpu.emulate.probe import Room, probe, probe_arguments
 from twillgpu.emulate.reference import run_ops
@@ -62,18 +63,19 @@ def sample_inputs(
     return Inputs(tensors=tensors, scalars=given, grid=grid)
 
 
-def trips_of(kernel: Kernel, scalars: Mapping[str, float], grid: tuple[int, int, int] = (1, 1, 1)) -> int:
-    """Return the number of iterations of the loop in the first block, as far as ``scalars`` and zeros in memory say.
+def trips_of(kernel: Kernel, inputs: Inputs, program: tuple[int, int, int] = (0, 0, 0)) -> int:
+    """Return the number of iterations of the loop in one block of the grid.
 
     Raises as ``run`` does.
     """
-    return _Bounds(kernel, grid).trips(scalars)
+    launched, bounds = prepare(kernel, inputs), _Bounds(kernel, inputs.grid)
+    return bounds.count(launched.memory, launched.arguments, program)
 
 
 class _Bounds:
     """The ops that the bounds of a kernel's loop depend on, and the integer arguments among what they read."""
 
-    def __init__(self, kernel: Kernel, grid: tuple[int, int, int] = (1, 1, 1)) -> None:
+    def __init__(self, kernel: Kernel, grid: tuple[int, int, int]) -> None:
         self.kernel = kernel
         self.grid = grid
         self.types = value_types(kernel)
@@ -83,9 +85,14 @@ class _Bounds:
         self.arguments = _integers(kernel, needed)
 
     def trips(self, scalars: Mapping[str, float]) -> int:
-        """Return the number of iterations in the first block."""
-        memory, values = probe_arguments(self.kernel, scalars, {})
-        run_ops(self.ops, values, Context(types=self.types, memory=memory, grid=self.grid))
+        """Return the number of iterations in the first block, with zeros in memory."""
+        memory, arguments = probe_arguments(self.kernel, scalars, {})
+        return self.count(memory, arguments, (0, 0, 0))
+
+    def count(self, memory: GlobalMemory, arguments: Mapping[str, Value], program: tuple[int, int, int]) -> int:
+        """Return the number of iterations in one block."""
+        values = dict(arguments)
+        run_ops(self.ops, values, Context(types=self.types, memory=memory, program=program, grid=self.grid))
         loop = self.kernel.loop
         return len(trip_range(*(values[bound] for bound in (loop.lower, loop.upper, loop.step))))
 
