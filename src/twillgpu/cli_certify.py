@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from twillgpu.certify.certify import Inputs, certify
+from twillgpu.certify.certify import Inputs, Place, certify
 from twillgpu.certify.jsonform import write_certificate
 from twillgpu.certify.record import Certificate
 from twillgpu.cli_options import Decorator, Values
@@ -48,7 +48,7 @@ CERTIFY: tuple[Decorator, ...] = (
         "--evidence",
         metavar="DIR",
         type=click.Path(path_type=Path),
-        help="Write the formulas (SMT-LIB 2, DIMACS) and DRAT proofs into DIR, beside or below the certificate; without "
+        help="Write formulas (SMT-LIB 2, DIMACS) and DRAT proofs into DIR, beside or below the certificate; without "
         "--certificate, that goes to DIR/certificate.json. Implies --certify.",
     ),
     LIMIT,
@@ -63,7 +63,7 @@ def _below(folder: Path, file: Path) -> str:
         raise InputError(
             f"--evidence {folder}",
             f"does not lie below {file.parent}",
-            "name a folder beside or below the certificate",
+            "name one beside or below the certificate",
         ) from None
     return "" if path == "." else f"{path}/"
 
@@ -124,8 +124,7 @@ class Wanted:
             run.result,
             inputs,
             seconds=self._seconds,
-            folder=self._folder,
-            prefix=self._prefix,
+            place=Place(folder=self._folder, prefix=self._prefix) if self._folder is not None else None,
             progress=progress,
         )
         if self._output is not None:

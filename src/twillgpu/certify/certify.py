@@ -29,14 +29,21 @@ class Inputs:
     document: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A folder for evidence, and its path from the certificate's, with a slash at the end unless it is the same."""
+
+    folder: Path
+    prefix: str = ""
+
+
 def certify(
     problem: Problem,
     result: SearchResult,
     inputs: Inputs,
     *,
     seconds: float,
-    folder: Path | None = None,
-    prefix: str = "",
+    place: Place | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
     """Check everything that ``result`` claims of ``problem``.
@@ -46,15 +53,14 @@ def certify(
         result: what the search says.
         inputs: goes into the certificate, which is complete in itself.
         seconds: wall limit of each check; one that reaches it is ``open``.
-        folder: where evidence is written, ``None``: none is kept.
-        prefix: path of that folder from the certificate's, with a slash at the end unless it is the same.
+        place: where evidence is written.
         progress: called with a line of text before each claim.
     """
     tell = progress or (lambda _: None)
     claims = []
     for claim in _claims(problem, result):
         tell(f"certificate: {claim.text}")
-        claims.append(checked(problem, result, claim, seconds=seconds, store=Store(folder, prefix)))
+        claims.append(checked(problem, result, claim, seconds=seconds, store=Store(place)))
     return Certificate(
         source=inputs.source,
         graph=inputs.graph,
@@ -153,31 +159,30 @@ def _refuted(problem: Problem, stages: int, claim: Claim, *, seconds: float, sto
 
 
 class Store:
-    """A folder for evidence, or none, and its path from the certificate.
+    """A place for evidence, or none.
 
     Attributes:
         kept: what was written.
     """
 
-    def __init__(self, folder: Path | None, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self, place: Place | None) -> None:
         self.kept: list[Evidence] = []
-        self._folder = folder
+        self._place = place
 
     def text(self, name: str, text: str, shows: str) -> None:
         """Write a file of evidence."""
-        if self._folder is not None:
-            self._folder.joinpath(name).write_text(text, encoding="utf-8")
-            self._note(self._folder / name, shows)
+        if self._place is not None:
+            self._place.folder.joinpath(name).write_text(text, encoding="utf-8")
+            self._note(self._place, name, shows)
 
     def file(self, name: str, source: Path, shows: str) -> None:
         """Copy a file of evidence."""
-        if self._folder is not None:
-            shutil.copyfile(source, self._folder / name)
-            self._note(self._folder / name, shows)
+        if self._place is not None:
+            shutil.copyfile(source, self._place.folder / name)
+            self._note(self._place, name, shows)
 
-    def _note(self, path: Path, shows: str) -> None:
-        self.kept.append(Evidence(file=self._prefix + path.name, sha256=sha256(path), shows=shows))
+    def _note(self, place: Place, name: str, shows: str) -> None:
+        self.kept.append(Evidence(file=place.prefix + name, sha256=sha256(place.folder / name), shows=shows))
 
 
 def sha256(path: Path) -> str:
