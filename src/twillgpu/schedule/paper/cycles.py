@@ -60,7 +60,9 @@ def _stretched(
         while (later := _earliest(problem, op, at, groups, _same_turn(problem, starts, interval))) > at[op.name]:
             at[op.name] = later
     turns = {name: start // interval for name, start in starts.items()}
-    period = max(ceil(interval * unit), _shortest_period(problem, at, turns, groups))
+    period = max(ceil(interval * unit), _for_edges(problem, at, turns, groups))
+    if not _fits(problem, groups, period, at):
+        period = max(period, _for_units(problem, at))
     return period, {name: turns[name] * period + at[name] for name in at}
 
 
@@ -109,17 +111,23 @@ def _meetings(problem: Problem, op: PricedOp, others: list[PricedOp]) -> Iterato
                     yield use, held, other
 
 
-def _shortest_period(problem: Problem, at: dict[str, int], turns: dict[str, int], groups: dict[str, int]) -> int:
-    """Return the shortest period at which nothing reaches too far into the next one."""
+def _for_edges(problem: Problem, at: dict[str, int], turns: dict[str, int], groups: dict[str, int]) -> int:
+    """Return the shortest period at which what an edge into a later period carries is ready there."""
+    found = [1]
+    for edge in problem.edges:
+        between = turns[edge.head] + edge.distance - turns[edge.tail]
+        if between > 0:
+            found.append(-(-(at[edge.tail] + _delay(edge, groups) - at[edge.head]) // between))
+    return max(found)
+
+
+def _for_units(problem: Problem, at: dict[str, int]) -> int:
+    """Return the shortest period at which no use of a unit reaches one of the next period that it collides with."""
     ends = [
         at[other.name] + held.offset + held.cycles - at[op.name] - use.offset
         for op in problem.ops
         for use, held, other in _meetings(problem, op, list(problem.ops))
     ]
-    for edge in problem.edges:
-        between = turns[edge.head] + edge.distance - turns[edge.tail]
-        if between > 0:
-            ends.append(-(-(at[edge.tail] + _delay(edge, groups) - at[edge.head]) // between))
     return max([1, *ends])
 
 
