@@ -11,7 +11,7 @@ from twillgpu.emit.frame import Frame
 from twillgpu.emit.terms import Term
 from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import KernelOp
-from twillgpu.lower.record import Access, Execute
+from twillgpu.lower.record import Access, Execute, Ring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,20 @@ def _tma_store(action: Action) -> Done:
     ring = action.frame.rings[source.ring]
     descriptor = action.frame.descriptor(action.op.operands[0], ring.tile.shape, ring.tile.layout)
     coordinates = ", ".join(action.operand(at) for at in range(2, len(action.op.operands)))
-    call = "tma_store" if action.op.opcode == "tt.descriptor_store" else "tma_add"
-    return Done(lines=(f"{call}({descriptor}, [{coordinates}], {action.frame.copy(source, action.least)})",))
+    copy = action.frame.copy(source, action.least)
+    if action.op.opcode == "tt.descriptor_store":
+        return Done(lines=(f"tma_store({descriptor}, [{coordinates}], {copy})",))
+    return _tma_add(action, ring, f"{descriptor}, ", f"{coordinates}, {copy}")
+
+
+def _tma_add(action: Action, ring: Ring, first: str, last: str) -> Done:
+    """A sum in global memory: by TMA, or by atomics through the pointer where Gluon cannot write it (Triton 3.6)."""
+    argument = action.op.operands[0]
+    if (action.op.attribute("kind") or "").split()[0] != "1" or len(ring.tile.shape) != 2:
+        raise UnsupportedError(action.op.source, "a TMA reduction other than a sum of matrices", "add, or store")
+    stride = action.frame.names.name(f"{argument}.stride.0")
+    rows, columns = ring.tile.shape
+    return Done(lines=(f"tma_add({first}{action.frame.base(argument)}, {stride}, {last}, {rows}, {columns})",))
 
 
 def _alloc(action: Action) -> Done:

@@ -24,6 +24,7 @@ class Frame:
         rings, barriers: by name.
         ring_of: ring that holds each memory tile or handed-over value.
         descriptors: (argument, block shape, layout) of each TMA descriptor in use, with its name.
+        bases: descriptor arguments whose pointer is passed as well, with its name.
     """
 
     program: WarpProgram
@@ -36,6 +37,7 @@ class Frame:
     barriers: dict[str, Barrier] = field(default_factory=dict)
     ring_of: dict[str, Ring] = field(default_factory=dict)
     descriptors: dict[tuple[str, tuple[int, ...], str], str] = field(default_factory=dict)
+    bases: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kernel = self.program.kernel
@@ -85,6 +87,10 @@ class Frame:
             suffix = "_" + "x".join(map(str, shape)) if same else ""
             self.descriptors[key] = self.names.name(f"{argument}{suffix}")
         return self.descriptors[key]
+
+    def base(self, argument: str) -> str:
+        """Return the name of the pointer of a descriptor argument."""
+        return self.bases.setdefault(argument, self.names.name(f"{argument}_base"))
 
 
 def storage_key(name: str) -> str:

@@ -17,6 +17,24 @@ from twillgpu.lower.record import GroupProgram, WarpProgram
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _POINTEE = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5"}
 
+ADDING = """
+
+TMA_ADDS = gl.constexpr(hasattr(tma, "async_atomic_add"))
+
+
+@gluon.jit
+def tma_add(descriptor, base, stride, row, column, source, ROWS: gl.constexpr, COLUMNS: gl.constexpr):
+    if TMA_ADDS:
+        tma.async_atomic_add(descriptor, [row, column], source)
+    else:
+        layout: gl.constexpr = gl.BlockedLayout([1, 4], [1, 32], [gl.num_warps(), 1], [1, 0])
+        columns = column + gl.arange(0, COLUMNS, gl.SliceLayout(0, layout))
+        for part in gl.static_range(ROWS // 8):
+            rows = row + part * 8 + gl.arange(0, 8, gl.SliceLayout(1, layout))
+            gl.atomic_add(base + rows[:, None] * stride + columns[None, :], source.slice(part * 8, 8, 0).load(layout))
+"""
+"""A sum of a tile in global memory; Gluon can write it as a TMA operation from Triton 3.7 on."""
+
 COMPATIBILITY = """
 # Names that changed between Triton 3.6 and 3.9.
 tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
@@ -24,6 +42,16 @@ tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 for kind in (gl.shared_memory_descriptor, blackwell.tensor_memory_descriptor):
     if not hasattr(kind, "reinterpret"):
         kind.reinterpret = kind._reinterpret
+SLICES = gl.constexpr(hasattr(tma, "async_load"))
+
+
+@gluon.jit
+def piece(pool, first: gl.constexpr, count: gl.constexpr):
+    if SLICES:
+        return pool.slice(first, count, 0)
+    else:
+        return pool.index(first)
+
 """
 
 
@@ -49,6 +77,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
     parts = [
         *_header(program, groups, provenance or Provenance()),
         *_layouts(frame),
+        *(ADDING.rstrip("\n").split("\n") if frame.bases else ()),
         *(line for group in groups for line in _function(names[group.name], passed[group.name], bodies[group.name])),
         *_kernel(frame, groups, names, passed, stored),
         *_compiled(frame, groups, names, _in_use(frame, passed)),
@@ -119,7 +148,7 @@ def _used(frame: Frame, body: Sequence[str]) -> tuple[str, ...]:
 
 def _arguments(frame: Frame) -> tuple[str, ...]:
     """Return the names of the emitted kernel's parameters: descriptors, pointers and scalars."""
-    described = sorted(frame.descriptors.values())
+    described = [*sorted(frame.descriptors.values()), *sorted(frame.bases.values())]
     plain = [value for value in frame.program.kernel.arguments if value.type.space != "descriptor"]
     return (*described, *(frame.names.name(value.name) for value in plain))
 
@@ -169,6 +198,8 @@ def _compiled(
         element = _pointee(frame.types[argument].dtype)
         sizes = ",".join(map(str, shape))
         yield f'{INDENT}"{name}": f"tensordesc<{element}[{sizes}],{{{frame.layouts.name(text, name)}.value!r}}>",'
+    for argument, name in sorted(frame.bases.items(), key=lambda item: item[1]):
+        yield f'{INDENT}"{name}": "*{_pointee(frame.types[argument].dtype)}",'
     for value in program.kernel.arguments:
         if frame.names.name(value.name) in parameters and value.type.space != "descriptor":
             yield f'{INDENT}"{frame.names.name(value.name)}": "{_scalar(value)}",'

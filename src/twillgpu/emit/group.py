@@ -19,7 +19,7 @@ from twillgpu.emit.loop_variables import (
     stage_of,
 )
 from twillgpu.emit.terms import Term, full
-from twillgpu.emit.versions import age, index, moves, variable
+from twillgpu.emit.versions import Definition, age, index, moves, variable
 from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import KernelOp
 from twillgpu.lower.record import (
@@ -102,6 +102,26 @@ class GroupWriter:
         for carried in self.frame.program.kernel.loop.carried:
             if carried.result in after and carried.yielded in self.variables.defined:
                 found.add((carried.yielded, 0))
+        found |= self.across(self.group.prologue, [])
+        settled = [InFlight(value=one.value, variable=one.variable) for one in self.variables.flight]
+        return found | self.across(self.group.epilogue, settled)
+
+    def across(self, instructions: tuple[Instruction, ...], flight: list[InFlight]) -> set[tuple[str, int]]:
+        """Return the variables that one conditional block makes and another one reads or waits for."""
+        found: set[tuple[str, int]] = set()
+        made: dict[str, int] = {}
+        blocks = itertools.groupby(instructions, key=lambda one: one.at_least)
+        for number, (_, some) in enumerate(blocks):
+            for instruction in some:
+                position = self.variables.places.get(identity(instruction), 0)
+                for at, leaf in self.variables.reads(instruction, position):
+                    value = self.variables.source(leaf).value
+                    if made.get(value, number) != number and not self.variables.beside(value, at):
+                        found.add((value, 0))
+                for value in self.variables.made(instruction):
+                    made[value] = number
+                advance(flight, instruction, self.frame, None)
+            found |= {(one.value, one.variable) for one in flight}
         return found
 
     def loop(self) -> None:
@@ -292,8 +312,13 @@ class GroupWriter:
         definition = self.variables.defined.get(found_at.value)
         if definition is None:
             return self.invariant(value, iteration, position, stage)
+        if not found_at.distance and self.variables.beside(value, position):
+            return Term(text=self.frame.names.name(value), shape=self.frame.types[value].shape)
         steps = age(stage, found_at.distance, definition)
-        name = variable(self.frame.names.name(found_at.value), index(steps, position, definition))
+        if steps > 0 and maker is not None and not found_at.distance and self.variables.recomputed(value):
+            return written(maker, self.writing(iteration, position, stage))
+        at = index(steps, position, definition) - unmade(iteration, position, stage, definition)
+        name = variable(self.frame.names.name(found_at.value), at)
         return Term(text=name, shape=self.frame.types[value].shape)
 
     def invariant(self, value: str, iteration: Iteration, position: int, stage: int) -> Term:
@@ -318,7 +343,7 @@ class GroupWriter:
         if maker is not None and maker.opcode in INLINE:
             return written(maker, self.writing(None, 0, 0))
         for carried in self.frame.program.kernel.loop.carried:
-            if carried.result == value:
+            if carried.result == value and carried.yielded in self.variables.defined:
                 return Term(text=self.frame.names.name(carried.yielded), shape=self.frame.types[value].shape)
         return Term(text=self.frame.names.name(value), shape=self.frame.types[value].shape)
 
@@ -329,6 +354,17 @@ class GroupWriter:
         count = number if number.isidentifier() or number.isdigit() else f"({number})"
         scaled = count if step == "1" else f"{count} * {step}"
         return Term(text=f"({scaled})" if lower == "0" else f"({lower} + {scaled})")
+
+
+def unmade(iteration: Iteration, position: int, stage: int, definition: Definition) -> int:
+    """Return how many steps of the epilogue, up to a reader's place, have not made a value anew: its chain did not
+    move in them. Step e of the epilogue has the ops of stages above e.
+    """
+    if iteration.anchor != "last":
+        return 0
+    step = iteration.offset + stage
+    past = position > definition.position and step >= definition.stage
+    return max(0, step - definition.stage) + past
 
 
 def written(op: KernelOp, writing: Writing) -> Term:

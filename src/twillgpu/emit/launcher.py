@@ -24,6 +24,9 @@ def launcher(frame: Frame, kernel: str, warps: int, parameters: Sequence[str]) -
         if name in described:
             argument, shape, text = described[name]
             yield f"{INDENT * 2}tiles({argument}, {list(shape)}, {frame.layouts.name(text, name)}.value),"
+        elif name in frame.bases.values():
+            argument = next(one for one, base in frame.bases.items() if base == name)
+            yield f"{INDENT * 2}{argument}.base,"
         else:
             yield f"{INDENT * 2}{_plain(frame, name)},"
     yield from (f"{INDENT * 2}num_warps={warps},", f"{INDENT})")

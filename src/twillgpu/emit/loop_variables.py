@@ -33,7 +33,8 @@ class LoopVariables:
 
     Attributes:
         frame, group: what is looked at.
-        defined: where the loop makes each value.
+        defined: where the loop makes each value, the last place where it makes it in several.
+        all_made: every place where it makes it: index tiles are computed anew in each of their readers.
         places: position in the body of each instruction, by what it does.
         last: last variable of the chain of each value made in the loop.
         entering: (value, variable) that a step reads before it makes it.
@@ -43,6 +44,7 @@ class LoopVariables:
     frame: Frame
     group: GroupProgram
     defined: dict[str, Definition] = field(default_factory=dict)
+    all_made: dict[str, list[Definition]] = field(default_factory=dict)
     places: dict[object, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
     entering: set[tuple[str, int]] = field(default_factory=set)
@@ -52,7 +54,9 @@ class LoopVariables:
         for number, instruction in enumerate(self.group.loop):
             self.places.setdefault(identity(instruction), number * STEP)
             for at, value in self._made(instruction, number * STEP):
-                self.defined[value] = Definition(position=at, stage=stage_of(instruction))
+                made = Definition(position=at, stage=stage_of(instruction))
+                self.defined[value] = made
+                self.all_made.setdefault(value, []).append(made)
         for number, instruction in enumerate(self.group.loop):
             for at, value in self.reads(instruction, number * STEP):
                 self._note(value, at, stage_of(instruction))
@@ -93,6 +97,10 @@ class LoopVariables:
                 return found.initial[found.distance - steps]
         return None
 
+    def made(self, instruction: Instruction) -> tuple[str, ...]:
+        """Return the values that an instruction makes."""
+        return tuple(value for _, value in self._made(instruction, 0))
+
     def _made(self, instruction: Instruction, position: int) -> Iterator[tuple[int, str]]:
         if isinstance(instruction, Get):
             yield position, instruction.value
@@ -106,16 +114,38 @@ class LoopVariables:
     def _note(self, value: str, position: int, stage: int) -> None:
         found = self.source(value)
         definition = self.defined.get(found.value)
-        if definition is None:
+        if definition is None or self.beside(found.value, position):
             return
-        self._read(found.value, index(age(stage, found.distance, definition), position, definition), position)
+        steps = age(stage, found.distance, definition)
+        if steps > 0 and self.recomputed(found.value):
+            return
+        self._read(found.value, index(steps, position, definition), position)
+
+    def beside(self, value: str, position: int) -> bool:
+        """Return whether the instruction that reads a value has made it itself."""
+        made = self.all_made.get(value, [])
+        return any(one.position // STEP == position // STEP and one.position < position for one in made)
+
+    def recomputed(self, value: str) -> bool:
+        """Return whether a value is a scalar that only depends on the number of the iteration: a reader in a later
+        step computes it anew, which is cheaper than a register that lives on.
+        """
+        if self.frame.types[value].shape or value in self._arguments():
+            return False
+        maker = self.frame.makers.get(value)
+        inside = {op.name for op in self.frame.program.kernel.loop.body}
+        if maker is None or maker.name not in inside:
+            return True
+        return maker.opcode.startswith("arith.") and all(self.recomputed(operand) for operand in maker.operands)
+
+    def _arguments(self) -> set[str]:
+        return {one.argument.name for one in self.frame.program.kernel.loop.carried}
 
     def _read(self, value: str, at: int, position: int) -> None:
         """Note that variable ``at`` of a chain is read; what it held when the step began had to be there."""
         self.last[value] = max(self.last.get(value, 0), at)
         after = position > self.defined[value].position
-        if not after or at > 0:
-            self.entering.add((value, at - 1 if after else at))
+        self.entering.update((value, before) for before in range(at if after else at + 1))
 
     def _settle_flight(self) -> None:
         for _ in range(_ROUNDS):
