@@ -99,17 +99,17 @@ def test_whatever_comes_out_is_sound(tiny: Problem) -> None:
 
 
 LONG = problem(
-    [Node(name="a", uses=(use("mma", 100),)), Node(name="b", uses=(use(cycles=60),)), Node(name="c", latency=31)],
+    [Node(name="a", uses=(use("mma", 300),)), Node(name="b", uses=(use(cycles=180),)), Node(name="c", latency=93)],
     [Dep(tail="a", head="b"), Dep(tail="b", head="c"), Dep(tail="c", head="a", distance=2)],
 )
-"""A circuit of 191 cycles over 2 iterations: 96; the unit of a takes 100."""
+"""A circuit of 573 cycles over 2 iterations: 287; the unit of a takes 300."""
 
 
 def test_a_schedule_in_units_is_polished_to_cycles() -> None:
     result = searched(LONG, PaperOptions(units=20))
     assert result.slot_cycles > 1
     assert result.schedule is not None
-    assert (result.status, result.schedule.ii_cycles) == ("optimal", 100)
+    assert (result.status, result.schedule.ii_cycles) == ("optimal", 300)
     assert result.remarks[0].startswith("cost normalisation: sum of costs ")
     assert result.remarks[1].startswith("joint solution: I = ")
 
@@ -118,11 +118,11 @@ def test_slots_are_rounded_up_where_no_units_are_asked_for() -> None:
     result = searched(LONG, PaperOptions(units=0, search=SearchOptions(resolution=10)))
     assert result.slot_cycles > 1
     assert result.schedule is not None
-    assert result.schedule.ii_cycles == 100
+    assert result.schedule.ii_cycles == 300
 
 
 def test_what_is_refuted_in_units_is_no_claim_in_cycles() -> None:
-    # The recurrence alone allows 96; a unit stands for several cycles, so nothing above the bound is refuted.
+    # The recurrence alone allows 287; a unit stands for several cycles, so nothing above the bound is refuted.
     result = searched(LONG, PaperOptions(units=20))
     assert result.lower_bound_cycles == result.bounds.binding.cycles
 
