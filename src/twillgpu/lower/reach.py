@@ -45,14 +45,16 @@ class Reach:
             if order.distance >= 0:
                 self.kept.setdefault((order.tail, "done"), []).append(((order.head, "start"), order.distance))
 
-    def distance(self, start: Event, goal: Event, limit: int | None = None) -> int | None:
-        """Return the smallest number of iterations on a path of at most ``limit``, ``None`` where there is none."""
+    def distance(self, start: Event, goal: Event, limit: int | None = None, least: int = 0) -> int | None:
+        """Return the smallest number of iterations, at least ``least``, on a path of at most ``limit``; ``None``
+        where there is none. Where a path exists, so do longer ones.
+        """
         best = {start: 0}
         queue: list[tuple[int, Event]] = [(0, start)]
         while queue:
             far, event = heapq.heappop(queue)
-            if event == goal:
-                return far
+            if event == goal and (event != start or far or not least):
+                return max(far, least)
             if far > best[event]:
                 continue
             for after, more in (*self.fixed.get(event, ()), *self.kept.get(event, ())):

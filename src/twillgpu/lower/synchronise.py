@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from twillgpu.errors import TwillError
 from twillgpu.lower.arrange import Arrangement, arrange
 from twillgpu.lower.orders import Order
-from twillgpu.lower.reach import Reach
+from twillgpu.lower.reach import Event, Reach
 from twillgpu.lower.sheet import Sheet
 from twillgpu.lower.steps import DRAINED, Step, drain_at_end, drain_before
 
@@ -64,14 +64,14 @@ def synchronise(sheet: Sheet, steps: dict[str, Step], orders: Iterable[Order]) -
         reach = Reach(known, arrangement)
         reach.keep(kept)
         drains = tuple(order for order in kept if _by_drain(known, order))
-        merged = _merged(known, tuple(order for order in kept if not _by_drain(known, order)))
+        merged = _merged(reach, known, tuple(order for order in kept if not _by_drain(known, order)))
         missing = tuple(_credits(sheet, known, reach, merged))
         if not missing:
             return Synchronised(
                 steps=known,
                 arrangement=arrangement,
                 drains=drains,
-                barriers=tuple(replace(one, copies=_copies(reach, one)) for one in merged),
+                barriers=tuple(replace(one, copies=_copies(reach, known, one)) for one in merged),
             )
         wanted = _tightest((*wanted, *missing))
 
@@ -167,9 +167,10 @@ def _value(steps: dict[str, Step], order: Order) -> tuple[bool, int, int, str, s
     return _by_drain(steps, order), rank, -order.distance, order.tail, order.head
 
 
-def _merged(steps: dict[str, Step], orders: tuple[Order, ...]) -> tuple[LoopBarrier, ...]:
+def _merged(reach: Reach, steps: dict[str, Step], orders: tuple[Order, ...]) -> tuple[LoopBarrier, ...]:
     """Return barriers such that each step waits once for all that it needs of one iteration: heads with the same
-    tails share a barrier; a TMA load has one barrier for all.
+    tails share a barrier; a TMA load has one barrier for all. Tails that may be more than any number of phases apart
+    do not share one.
     """
     heads: dict[str, frozenset[tuple[str, int]]] = {}
     for order in orders:
@@ -181,10 +182,29 @@ def _merged(steps: dict[str, Step], orders: tuple[Order, ...]) -> tuple[LoopBarr
             key: frozenset[object] = frozenset(heads[order.tail])
         else:
             same = [one for one in orders if (one.head, one.distance) == (order.head, order.distance)]
-            key = frozenset(one.tail for one in same if steps[one.tail].engine != "tma")
+            tails = [one.tail for one in same if steps[one.tail].engine != "tma"]
+            key = frozenset(tails if _apart(reach, steps, tails) is not None else [order.tail])
         keys.setdefault((loaded, key), []).append(order)
     taken: set[str] = set()
     return tuple(_barrier(served, taken, loaded=loaded) for (loaded, _), served in keys.items())
+
+
+def _apart(reach: Reach, steps: dict[str, Step], signals: Iterable[str]) -> int | None:
+    """Return the smallest d such that every arrival for iteration i + d comes after all those for iteration i, which
+    must be counted before; ``None`` where there is none.
+    """
+    listed = tuple(signals)
+    most = 1
+    for first in listed:
+        for second in listed:
+            if first == second and steps[first].engine != "tma":
+                continue
+            arrival: Event = (second, "start" if steps[second].engine == "tma" else "done")
+            far = reach.distance((first, "done"), arrival, least=1)
+            if far is None:
+                return None
+            most = max(most, far)
+    return most
 
 
 def _barrier(served: list[Order], taken: set[str], *, loaded: bool) -> LoopBarrier:
@@ -210,9 +230,11 @@ def _behind(reach: Reach, barrier: LoopBarrier, head: str) -> tuple[int, str] | 
     return min(found, default=None)
 
 
-def _copies(reach: Reach, barrier: LoopBarrier) -> int:
-    """Return the copies with which no wait can find that the phase after the next is complete already."""
-    least = 1
+def _copies(reach: Reach, steps: dict[str, Step], barrier: LoopBarrier) -> int:
+    """Return the copies with which no wait can find that the phase after the next is complete already, and no arrival
+    can be counted in the phase before its own.
+    """
+    least = _apart(reach, steps, barrier.signals) or 1
     for order in barrier.waits:
         behind = _behind(reach, barrier, order.head)
         least = max(least, abs(order.distance) + (order.distance < 0), (behind[0] if behind else 0) + order.distance)
