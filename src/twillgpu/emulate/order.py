@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from twillgpu.emulate.mbarrier import Mbarrier
 from twillgpu.emulate.shadow import Event, Segment, Shadow, Written, awaited_by_reader, awaited_by_writer
-from twillgpu.emulate.steps import IN_ORDER, BarrierCopy, Cell, Label, Touch, Work
+from twillgpu.emulate.steps import DRAINED, IN_ORDER, BarrierCopy, Cell, Label, Touch, Work
 from twillgpu.emulate.wording import Findings
 
 
@@ -29,6 +29,14 @@ class History:
         self.open = self.arrived = self.last = self.before = self.complete = 0
         self.totals: list[int] = []
         self.waits: dict[int, list[tuple[int, Label]]] = {}
+
+    def copy(self) -> History:
+        """Return a copy that can be continued apart from this one."""
+        twin = History()
+        twin.open, twin.arrived, twin.last, twin.before = self.open, self.arrived, self.last, self.before
+        twin.complete, twin.totals = self.complete, list(self.totals)
+        twin.waits = {phase: list(waits) for phase, waits in self.waits.items()}
+        return twin
 
 
 class Promise(NamedTuple):
@@ -74,7 +82,8 @@ class Order:
         self.undelivered.append(event)
         if step.engine in IN_ORDER:
             self.queues[group, step.engine] = outcome(event)
-            self.flights.setdefault((group, step.engine), []).append(event)
+            if step.engine in DRAINED:
+                self.flights.setdefault((group, step.engine), []).append(event)
         for cell in step.gives:
             self.registers[group][cell] = event
 
@@ -128,13 +137,44 @@ class Order:
 
     def finish(self) -> None:
         """Check that nothing is still under way when all groups have ended."""
+        for event in self.unobserved():
+            self.findings.unfinished(event.label, event.engine)
+
+    def unobserved(self) -> list[Event]:
+        """Return the ops of engines of which no group knows that they are over: a store must have read its operands,
+        everything else must be complete.
+        """
         everything = 0
         for known in self.known:
             everything |= known
-        for event in self.undelivered:
-            needed = event.executed if event.engine == "tma_store" else event.settled
-            if needed & ~everything:
-                self.findings.unfinished(event.label, event.engine)
+        return [
+            event
+            for event in self.undelivered
+            if (event.executed if event.engine == "tma_store" else event.settled) & ~everything
+        ]
+
+    def undrained(self, group: int) -> list[tuple[Cell, Event]]:
+        """Return the registers of a group that an engine may still be writing."""
+        known = self.known[group]
+        return [(cell, event) for cell, event in self.registers[group].items() if event.settled & ~known]
+
+    def forget(self) -> None:
+        """Drop what can never matter again."""
+        self.undelivered = self.unobserved()
+        self.registers = [dict(self.undrained(group)) for group in range(len(self.known))]
+
+    def copy(self, findings: Findings) -> Order:
+        """Return the same relation, to be continued apart from this one."""
+        twin = Order(("",) * len(self.known), self.barriers, findings)
+        twin.known = list(self.known)
+        twin.histories = [history.copy() for history in self.histories]
+        twin.memories = {name: shadow.copy() for name, shadow in self.memories.items()}
+        twin.queues, twin.unpublished = dict(self.queues), dict(self.unpublished)
+        twin.flights = {key: list(flights) for key, flights in self.flights.items()}
+        twin.registers = [dict(registers) for registers in self.registers]
+        twin.undelivered = list(self.undelivered)
+        twin._next = self._next
+        return twin
 
     def _event(self) -> int:
         self._next <<= 1

@@ -60,6 +60,13 @@ class Shadow:
             self._found[key] = found
         return found
 
+    def copy(self) -> Shadow:
+        """Return a copy that can be continued apart from this one."""
+        twin = Shadow()
+        twin.starts = list(self.starts)
+        twin.segments = [Segment(segment.write, list(segment.reads)) for segment in self.segments]
+        return twin
+
     def _split(self, place: int) -> None:
         index = bisect_left(self.starts, place)
         if index < len(self.starts) and self.starts[index] == place:

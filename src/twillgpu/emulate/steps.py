@@ -16,6 +16,9 @@ Cell: TypeAlias = tuple[str, int | None]
 IN_ORDER = frozenset({"tma_store", "wgmma", "tcgen05", "cp_async"})
 """Engines whose ops, where one group issued them, run and complete in the order of issue."""
 
+DRAINED = frozenset({"tma_store", "wgmma", "cp_async"})
+"""Engines for whose ops their own group can wait."""
+
 ASYNC_PROXY = frozenset({"tma", "tma_store", "wgmma", "tcgen05"})
 """Engines that reach SMEM past the path of loads and stores, so that software's writes need a fence."""
 

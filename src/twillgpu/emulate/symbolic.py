@@ -23,10 +23,12 @@ happens first on the chip.
 class SymbolicRun:
     """A block under way: the position of each group in its script, the barriers, and the order of all events."""
 
-    def __init__(self, groups: tuple[str, ...], barriers: tuple[BarrierCopy, ...]) -> None:
+    def __init__(
+        self, groups: tuple[str, ...], barriers: tuple[BarrierCopy, ...], findings: Findings | None = None
+    ) -> None:
         self.groups = groups
         self.barriers = barriers
-        self.findings = Findings(barriers)
+        self.findings = findings or Findings(barriers)
         self.bank = Bank(barriers, self.findings)
         self.order = Order(groups, barriers, self.findings)
         self.scripts: list[list[Step]] = [[] for _ in groups]
@@ -38,6 +40,15 @@ class SymbolicRun:
         for group, script in enumerate(scripts):
             self.scripts[group] = [*self.scripts[group][self.positions[group] :], *script]
             self.positions[group] = 0
+
+    def copy(self) -> SymbolicRun:
+        """Return the same state, to be continued apart from this one."""
+        twin = SymbolicRun(self.groups, self.barriers, self.findings.copy())
+        twin.bank.states = list(self.bank.states)
+        twin.order = self.order.copy(twin.findings)
+        twin.scripts = list(self.scripts)
+        twin.positions = list(self.positions)
+        return twin
 
     def run(self) -> bool:
         """Run all groups until each is at the end of its script or blocked; return whether all are at the end."""

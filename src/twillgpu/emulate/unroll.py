@@ -72,6 +72,10 @@ class Unroller:
             self.steps(after, moment),
         )
 
+    def round(self, group: int, moment: Moment) -> list[Step]:
+        """Return the steps of a group for one step of its loop."""
+        return self.steps(self._templates[group][1], moment)
+
     def script(self, group: int, trips: Sequence[int], first: Moment = START) -> list[Step]:
         """Return the steps of a group for several tiles; ``first`` says what the block has done before."""
         steps: list[Step] = []

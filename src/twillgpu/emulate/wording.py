@@ -26,6 +26,12 @@ class Findings:
         self._races: dict[tuple[str, ...], Race] = {}
         self._hazards: dict[tuple[str, ...], Hazard] = {}
 
+    def copy(self) -> Findings:
+        """Return the same findings, to be continued apart from these."""
+        twin = Findings(self._barriers)
+        twin._races, twin._hazards = dict(self._races), dict(self._hazards)
+        return twin
+
     @property
     def races(self) -> tuple[Race, ...]:
         """Return the races found."""
