@@ -277,3 +277,18 @@ def test_control_flow_outside_of_the_loop(trips: int) -> None:
         choice = [(np.bool_(flag), tile("i1")), (np.float32(1), f32), (np.float32(2), f32)]
         assert control("branch", choice) == expected
     assert control("doubled", [(np.float32(1), f32), (np.float32(2.0**trips), f32)]) == 2**trips
+
+
+def test_a_product_and_a_sum_do_not_depend_on_how_arrays_lie_in_memory() -> None:
+    a, b, c = random((64, 32), "f16"), random((32, 64), "f16"), np.zeros((64, 64), np.float32)
+    kinds = tile("f16", 64, 32), tile("f16", 32, 64), tile("f32", 64, 64)
+    found = [
+        run_op("tt.dot", list(zip((left, right, c), kinds, strict=True)), [kinds[2]], inputPrecision="0 : i32")
+        for left, right in ((a, b), (np.asfortranarray(a), np.asfortranarray(b)))
+    ]
+    assert np.array_equal(found[0], found[1])
+    sums = [
+        run_op("tt.reduce", [(values, kinds[2])], [tile("f32", 64)], body=("arith.addf",), axis="1 : i32")
+        for values in (found[0], np.asfortranarray(found[0]))
+    ]
+    assert np.array_equal(sums[0], sums[1])
