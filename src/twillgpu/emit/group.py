@@ -298,7 +298,9 @@ class GroupWriter:
             term=lambda value: self.term(value, iteration, position, stage),
         )
 
-    def term(self, value: str, iteration: Iteration | None, position: int, stage: int) -> Term:
+    def term(  # noqa: PLR0911  # one return for each place that a value may come from
+        self, value: str, iteration: Iteration | None, position: int, stage: int
+    ) -> Term:
         """Return a value as a reader in ``iteration`` at ``position``, of local stage ``stage``, writes it."""
         loop = self.frame.program.kernel.loop
         maker = self.frame.makers.get(value)

@@ -6,29 +6,22 @@ from collections.abc import Iterator
 
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.layouts import dtype
-from twillgpu.errors import UnsupportedError
 from twillgpu.graph.body import element_bits
 from twillgpu.lower.record import Ring
-
 
 CHUNK = 1024
 """Bytes of a chunk of the pool: SMEM buffers are placed at multiples of it."""
 
+COLUMN = 512
+"""Bytes of a column of TMEM: 128 lanes of 4 bytes."""
+
 
 def allocations(frame: Frame) -> Iterator[str]:
-    """Yield the statements that allocate every ring and every barrier, and initialise the barriers.
-
-    Raises:
-        UnsupportedError: rings that share storage in a way that Gluon cannot write.
-    """
-    yield from _pool(frame)
-    done: list[Ring] = []
-    for ring in sorted(frame.program.rings, key=lambda one: (-one.bytes * one.depth, one.offset_bytes)):
-        if ring.name in pooled(frame):
-            continue
-        host = next((one for one in done if overlap(one, ring)), None)
-        yield _own(frame, ring) if host is None else _shared(frame, ring, host)
-        done.append(ring)
+    """Yield the statements that allocate every ring and every barrier, and initialise the barriers."""
+    shared = {*pooled(frame)}
+    yield from _smem_pool(frame)
+    yield from _tmem_pool(frame)
+    yield from (_own(frame, ring) for ring in frame.program.rings if ring.name not in shared)
     for barrier in frame.program.barriers:
         name = frame.barrier_name(barrier.name)
         yield f"{name} = gl.allocate_shared_memory(gl.int64, [{barrier.copies}, 1], mbarrier.MBarrierLayout())"
@@ -50,13 +43,37 @@ def overlap(one: Ring, other: Ring) -> bool:
 
 
 def pooled(frame: Frame) -> dict[str, Ring]:
-    """Return the SMEM rings that share bytes with another one, by name: they are pieces of one pool."""
-    rings = [ring for ring in frame.program.rings if ring.memory == "smem"]
-    return {one.name: one for one in rings if any(overlap(one, other) for other in rings if other is not one)}
+    """Return the rings that are pieces of a pool, by name: SMEM rings that share bytes with another one, and all TMEM
+    rings where two share columns.
+    """
+    rings = frame.program.rings
+    sharing = {one.name for one in rings if any(overlap(one, other) for other in rings if other is not one)}
+    whole = any(ring.memory == "tmem" and ring.name in sharing for ring in rings)
+    return {ring.name: ring for ring in rings if ring.name in sharing or (whole and ring.memory == "tmem")}
 
 
-def _pool(frame: Frame) -> Iterator[str]:
-    rings = pooled(frame).values()
+def _tmem_pool(frame: Frame) -> Iterator[str]:
+    rings = [ring for ring in pooled(frame).values() if ring.memory == "tmem"]
+    if not rings:
+        return
+    used = max(-(-(ring.offset_bytes + ring.depth * ring.bytes) // COLUMN) for ring in rings)
+    columns = max(32, 1 << (used - 1).bit_length())
+    layout = f"TensorMemoryLayout((128, {columns}), col_stride=1)"
+    yield f"columns: gl.constexpr = {layout}"
+    yield f"tmem = allocate_tensor_memory(gl.float32, [128, {columns}], columns)"
+    for ring in rings:
+        at, size = ring.offset_bytes // COLUMN, -(-ring.depth * ring.bytes // COLUMN)
+        yield f"{frame.ring_name(ring)} = tmem.slice({at}, {size}).reinterpret({_form(frame, ring)})"
+
+
+def _form(frame: Frame, ring: Ring) -> str:
+    """Return element type, shape and layout of a ring as arguments."""
+    element, layout = dtype(ring.tile.dtype, ring.name), frame.layouts.name(shared_layout(ring), ring.name)
+    return f"{element}, {[ring.depth, *ring.tile.shape]}, {layout}"
+
+
+def _smem_pool(frame: Frame) -> Iterator[str]:
+    rings = [ring for ring in pooled(frame).values() if ring.memory == "smem"]
     if not rings:
         return
     first = min(ring.offset_bytes for ring in rings) // CHUNK
@@ -65,9 +82,7 @@ def _pool(frame: Frame) -> Iterator[str]:
     yield f"pool = gl.allocate_shared_memory(gl.int8, [{last - first}, {CHUNK}], {flat})"
     for ring in rings:
         at, size = ring.offset_bytes // CHUNK - first, -(-ring.depth * ring.bytes // CHUNK)
-        element, layout = dtype(ring.tile.dtype, ring.name), frame.layouts.name(shared_layout(ring), ring.name)
-        shape = [ring.depth, *ring.tile.shape]
-        yield f"{frame.ring_name(ring)} = piece(pool, {at}, {size}).reinterpret({element}, {shape}, {layout})"
+        yield f"{frame.ring_name(ring)} = piece(pool, {at}, {size}).reinterpret({_form(frame, ring)})"
 
 
 def shared_layout(ring: Ring) -> str:
@@ -81,23 +96,5 @@ def shared_layout(ring: Ring) -> str:
 
 
 def _own(frame: Frame, ring: Ring) -> str:
-    shape = [ring.depth, *ring.tile.shape]
-    element, layout = dtype(ring.tile.dtype, ring.name), frame.layouts.name(shared_layout(ring), ring.name)
     call = "gl.allocate_shared_memory" if ring.memory == "smem" else "allocate_tensor_memory"
-    return f"{frame.ring_name(ring)} = {call}({element}, {shape}, {layout})"
-
-
-def _shared(frame: Frame, ring: Ring, host: Ring) -> str:
-    """Return the statement that makes a ring a view of the ring that it overlaps."""
-    copy, inside = divmod(ring.offset_bytes - host.offset_bytes, host.bytes)
-    if ring.depth != 1 or copy < 0 or inside + ring.bytes > host.bytes:
-        raise UnsupportedError(
-            ring.name, f"the buffer shares part of the copies of {host.name}", "schedule with --columns fixed"
-        )
-    text = f"{frame.ring_name(host)}.index({copy})"
-    if inside:
-        columns = host.tile.shape[-1]
-        first, width = inside * columns // host.bytes, ring.bytes * columns // host.bytes
-        text += f".slice({first}, {width})"
-    element, layout = dtype(ring.tile.dtype, ring.name), frame.layouts.name(shared_layout(ring), ring.name)
-    return f"{frame.ring_name(ring)} = {text}.reinterpret({element}, {[1, *ring.tile.shape]}, {layout})"
+    return f"{frame.ring_name(ring)} = {call}({_form(frame, ring)})"
