@@ -26,6 +26,7 @@ COMMANDS = MappingProxyType(
     {
         "schedule": ("twillgpu.cli_schedule", "Find the optimal schedule of a loop and report it."),
         "explain": ("twillgpu.cli_explain", "Say what limits a loop, and the least change that would help."),
+        "compare": ("twillgpu.cli_compare", "Compare the optimum with the schedules in use today."),
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),
         "certificate": ("twillgpu.cli_certificate", "Check a certificate from scratch."),
         "machines": ("twillgpu.cli_machines", "List the known machines, or show one with its sources."),

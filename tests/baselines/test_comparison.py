@@ -1,0 +1,83 @@
+"""Comparisons: the optimum is never worse than any baseline, on handed graphs and on random ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from problems import problems
+from twillgpu.baselines.compare import compare
+from twillgpu.baselines.record import Comparison
+from twillgpu.costs.price import price
+from twillgpu.costs.record import Problem
+from twillgpu.graph.jsonform import read_graph
+from twillgpu.inputs import load_problem
+from twillgpu.machine.record import Machine
+from twillgpu.schedule.record import SearchOptions
+from twillgpu.verify import Verified, check
+
+ROOT = Path(__file__).parents[2]
+GRAPHS = sorted((ROOT / "tests" / "graph" / "data").glob("*.json"))
+EXACT = 10**6
+
+
+def handed(file: Path) -> Problem | None:
+    graph = read_graph(file.read_text(encoding="utf-8"), file.name)
+    return price(graph, graph.machine) if isinstance(graph.machine, Machine) else None
+
+
+def compared(tiny: Problem, options: SearchOptions) -> Comparison:
+    """Compare, and check that every schedule is sound and none is better than the first."""
+    found = compare(tiny, options)
+    first = found.rows[0]
+    for row in found.rows:
+        schedule = row.found.schedule
+        assert (schedule is None) == (row.figures is None) == (row.found.outcome != "found")
+        if schedule is None or row.figures is None:
+            assert row.found.reason or row.found.way.name == "optimum"
+            continue
+        assert isinstance(check(tiny, schedule, max_stages=found.max_stages), Verified)
+        assert first.figures is not None
+        assert first.figures.ii_cycles <= schedule.ii_cycles
+        assert row.figures.ratio >= 1
+        assert row.figures.stages <= found.max_stages
+        assert schedule.ii_cycles >= found.optimum.lower_bound_cycles
+    if found.optimum.status == "infeasible":
+        assert all(row.found.schedule is None for row in found.rows)
+    return found
+
+
+@pytest.mark.parametrize("file", GRAPHS, ids=lambda file: file.stem)
+def test_no_baseline_is_better_on_the_handed_graphs(file: Path) -> None:
+    tiny = handed(file)
+    if tiny is not None:
+        compared(tiny, SearchOptions())
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(problems(max_ops=4))
+def test_no_baseline_is_better_on_random_loops(tiny: Problem) -> None:
+    compared(tiny, SearchOptions(resolution=EXACT, max_stages=3))
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(problems(max_ops=4))
+def test_no_baseline_is_better_on_random_loops_often(tiny: Problem) -> None:
+    compared(tiny, SearchOptions(resolution=EXACT, max_stages=3))
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+@pytest.mark.parametrize("machine", ["h100", "b200"])
+@pytest.mark.parametrize("example", ["gemm.py", "rms_norm.py", "attention_fwd.py"])
+def test_no_baseline_is_better_on_the_examples(example: str, machine: str) -> None:
+    found = compared(load_problem(ROOT / "examples" / example, machine).problem, SearchOptions())
+    outcomes = {row.found.way.name: row.found.outcome for row in found.rows}
+    assert outcomes["optimum"] == "found"
+    if example == "attention_fwd.py":
+        hand_made = "FlashAttention-3" if machine == "h100" else "FlashAttention-4"
+        assert outcomes[hand_made] != "unsuited"
+        assert (outcomes["stages: O behind the rest"] == "found") == (machine == "h100")
