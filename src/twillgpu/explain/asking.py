@@ -151,6 +151,8 @@ class Questions:
         families = {change.family for change in changes}
         if not self._walls or any(family.kind not in SETTLED for family in families):
             return False
+        if not _within(variants[0], lifted(self.base, families)):
+            return False
         if variants[0].stages != self.base.stages and Family(kind="stages") not in families:
             return False
         return all(any(not one & families for one in sets) for sets in self._walls)
@@ -208,6 +210,12 @@ class Questions:
     def _fresh(self) -> SearchOptions:
         left = max(0.1, self._ends - time.monotonic())
         return replace(self._options, time_limit_seconds=left)
+
+
+def _within(variant: Variant, most: Variant) -> bool:
+    """Return whether sets that were found beside the lifted counts of ``most`` hold for those of ``variant``."""
+    groups, limits = variant.problem.groups, most.problem.groups
+    return groups.max <= limits.max and groups.max_warps <= limits.max_warps and variant.stages <= most.stages
 
 
 def _rank(relaxed: Relaxed) -> float:

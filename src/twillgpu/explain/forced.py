@@ -80,22 +80,25 @@ class Place:
 def forced_by_rules(variant: Variant, result: SearchResult, questions: Questions) -> tuple[Forced, ...]:
     """Return the intervals above the bounds that the search refuted, ascending, each with its smallest sets.
 
-    The last one, which keeps the interval from being smaller, is asked about first; one in which the sets of a
-    neighbour still refute is joined to it (``ways`` are those of the last interval).
+    The interval of fewest slots is asked about first, since that is easiest; where the sets of another interval
+    refute, too, they are taken over, with the ways. Neighbours of the same sets are joined.
     """
     lower = result.bounds.binding.cycles
     if result.lower_bound_cycles <= lower:
         return ()
-    families = families_of(variant)
+    families, asked = families_of(variant), places(result, lower)
+    known: dict[Place, Forced] = {}
+    for place in sorted(asked, key=lambda one: (one.count, -one.slot)):
+        known[place] = _forced_at(variant, families, place, questions, tuple(known.values()))
     found: list[Forced] = []
-    for place in places(result, lower):
-        forced = _forced_at(variant, families, place, questions, found[-1] if found else None)
+    for place in asked:
         first = max(lower, place.first_cycles)
         last = min(place.last_cycles, result.lower_bound_cycles - 1)
+        forced = replace(known[place], first_cycles=first, last_cycles=last)
         if found and _same(found[-1], forced):
             found[-1] = replace(found[-1], first_cycles=min(first, found[-1].first_cycles))
         else:
-            found.append(replace(forced, first_cycles=first, last_cycles=last))
+            found.append(forced)
     return tuple(reversed(found))
 
 
@@ -121,15 +124,20 @@ def _refutes(attempt: Attempt) -> bool:
 
 
 def _forced_at(
-    variant: Variant, families: Sequence[Family], place: Place, questions: Questions, neighbour: Forced | None
+    variant: Variant,
+    families: Sequence[Family],
+    place: Place,
+    questions: Questions,
+    others: Sequence[Forced],
 ) -> Forced:
     def stands(without: frozenset[Family]) -> bool | None:
         return questions.refuted(variant, without, place.count, place.slot)
 
     first, last = place.first_cycles, place.last_cycles
     everything = frozenset(families)
-    if neighbour is not None and neighbour.sets and all(stands(everything - set(one)) for one in neighbour.sets):
-        return replace(neighbour, first_cycles=first, last_cycles=last)
+    for other in others:
+        if other.sets and all(stands(everything - set(one)) for one in other.sets):
+            return other
     found: Sets | None = smallest_sets(families, stands)
     if found is None:
         return Forced(first_cycles=first, last_cycles=last, sets=(), complete=False, minimal=False)

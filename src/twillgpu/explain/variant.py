@@ -11,6 +11,8 @@ from twillgpu.explain.record import Change, Family, Kind
 from twillgpu.machine.record import Registers
 from twillgpu.schedule.resolution import MOST_STAGES
 
+REGISTERS = frozenset({Family(kind="registers"), Family(kind="register_file")})
+
 UNLIMITED = 10**6
 """Instances of a unit that no schedule can use up."""
 
@@ -30,9 +32,14 @@ class Variant:
 def lifted(variant: Variant, families: Iterable[Family]) -> Variant:
     """Return ``variant`` without the rules of ``families``.
 
-    Groups, warps and stages are doubled instead, since models grow with them. Without ``concurrency`` an op issues in
-    no time; without ``handoff`` a value is handed over at once, and needs no staging.
+    Of groups there are half as many again instead, of stages a third, and twice the warps, since models grow with
+    them. Without ``concurrency`` an op issues in no time; without ``handoff`` a value is handed over at once, and
+    needs no staging.
     """
+    families = frozenset(families)
+    if families >= REGISTERS:
+        variant = _with(variant, replace(variant.problem, registers=None))
+        families -= REGISTERS
     for family in sorted(families):
         variant = LIFT[family.kind](variant, family.name)
     return variant
@@ -72,7 +79,8 @@ def _register_file(variant: Variant, _name: str) -> Variant:
 
 def _groups(variant: Variant, _name: str) -> Variant:
     groups = variant.problem.groups
-    return raise_groups(variant, "", max(groups.max, min(len(variant.problem.ops), 2 * groups.max)))
+    most = min(len(variant.problem.ops), groups.max + max(1, groups.max // 2))
+    return raise_groups(variant, "", max(groups.max, most))
 
 
 def _warps(variant: Variant, _name: str) -> Variant:
@@ -80,7 +88,7 @@ def _warps(variant: Variant, _name: str) -> Variant:
 
 
 def _stages(variant: Variant, _name: str) -> Variant:
-    return raise_stages(variant, "", min(MOST_STAGES, 2 * variant.stages))
+    return raise_stages(variant, "", min(MOST_STAGES, variant.stages + max(1, variant.stages // 3)))
 
 
 def _handoff(variant: Variant, _name: str) -> Variant:

@@ -38,6 +38,9 @@ EASE: tuple[Kind, ...] = (
 )
 """Kinds from what a programmer decides to what only another chip, or less work, changes."""
 
+COUNTED: tuple[Kind, ...] = ("stages", "groups")
+"""Kinds of which one more is often all that it takes."""
+
 LIFTABLE: tuple[Kind, ...] = ("unit", "memory", "registers", "register_file", "handoff")
 """Kinds that are lifted beyond the last of their amounts."""
 
@@ -187,9 +190,14 @@ def _bound(base: Variant, changes: Sequence[Change]) -> int:
 def _least(base: Variant, families: tuple[Family, ...], questions: Questions) -> Way:
     """Return the least relaxation of ``families`` together that gives a smaller interval.
 
-    First with twice as much of each, then with each rule lifted; where one of them helps, each amount is made as
-    small as it may be, one after the other.
+    One more of what is counted is asked about first. Then twice as much of each, then each rule lifted; where one of
+    them helps, each amount is made as small as it may be, one after the other.
     """
+    if len(families) == 1 and families[0].kind in COUNTED:
+        before = amount_of(base, families[0])
+        one = questions.relaxed((Change(family=families[0], before=before, after=before + 1),))
+        if one is None or questions.better(one):
+            return Way(families=families, least=one, answered=one is not None)
     doubled = tuple(_doubled(base, family) for family in families)
     most = questions.relaxed(doubled)
     if most is not None and not questions.better(most) and any(family.kind in LIFTABLE for family in families):

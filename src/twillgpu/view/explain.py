@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from twillgpu.explain.record import RULE, Explanation, Family, Forced, Relaxed, Row
+from twillgpu.explain.record import RULE, Explanation, Family, Forced, Relaxed, Row, Way
 from twillgpu.schedule.record import Attempt
 from twillgpu.view.claim import bounds_section, claim_section
 from twillgpu.view.explain_summary import summary
-from twillgpu.view.explain_words import set_words, step_words, unit_words, way_words
+from twillgpu.view.explain_words import family_words, joined, set_words, step_words, unit_words, way_words
 from twillgpu.view.record import Run
 from twillgpu.view.records import plain
 from twillgpu.view.text import number, plural, section, table, wrap
@@ -86,9 +86,17 @@ def _needs(name: str, families: tuple[Family, ...]) -> str:
 
 
 def _ways(run: Run, explanation: Explanation) -> list[str]:
-    stages = explanation.result.max_stages
-    lines = [line for way in explanation.ways for line in wrap(f"- {way_words(way, run.problem, stages)}", hang="  ")]
+    asked = [way for way in explanation.ways if way.least is not None or way.most is not None]
+    lines = [line for way in asked for line in wrap(f"- {way_words(way, run.problem)}", hang="  ")]
+    names = [_names(way, run, explanation) for way in explanation.ways if way not in asked]
+    if names:
+        lines += wrap(f"- not asked, time ended: {'; '.join(names)}", hang="  ")
     return section("What would help, found by solving, the easiest first", lines)
+
+
+def _names(way: Way, run: Run, explanation: Explanation) -> str:
+    stages = explanation.result.max_stages
+    return joined([family_words(one, run.problem, stages) for one in way.families])
 
 
 def _table(explanation: Explanation) -> list[str]:

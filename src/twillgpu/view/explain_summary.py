@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twillgpu.explain.record import Explanation, Forced
+from twillgpu.explain.record import Explanation, Forced, Relaxed
 from twillgpu.view.explain_words import answer_words, changes_words, set_words, unit_words
 from twillgpu.view.record import Run
 from twillgpu.view.records import bound_reason
@@ -73,9 +73,17 @@ def _rules(run: Run, explanation: Explanation) -> str:
 
 
 def _help(run: Run, explanation: Explanation) -> str:
-    best = next((way.least for way in explanation.ways if way.least is not None), None)
+    best = next((way.least for way in explanation.ways if way.least is not None), None) or _of_rows(explanation)
     if best is not None:
         return f"The easiest change that helps: {changes_words(best, run.problem)} gives {answer_words(best)}"
     if not explanation.complete:
         return "What would help was not found in the time allowed"
     return "No change that was tried gives a smaller interval"
+
+
+def _of_rows(explanation: Explanation) -> Relaxed | None:
+    """Return the smallest raise of a capacity that gives less than today's interval, if any."""
+    schedule = explanation.result.schedule
+    cells = (cell for column in zip(*(row.cells for row in explanation.rows), strict=True) for cell in column)
+    found = (cell for cell in cells if cell is not None and cell.upper_cycles is not None)
+    return next((cell for cell in found if schedule is None or (cell.upper_cycles or 0) < schedule.ii_cycles), None)

@@ -10,6 +10,8 @@ from twillgpu.explain.variant import alike
 from twillgpu.view.text import number, plural
 
 KB = 1024
+MOST = 5
+"""A set of more families than these says little: where time ended, a smallest set was not reached."""
 
 
 def family_words(family: Family, problem: Problem, stages: int) -> str:
@@ -37,6 +39,8 @@ def set_words(families: Iterable[Family], problem: Problem, stages: int) -> str:
     families = tuple(families)
     if not families:
         return "the dependences alone"
+    if len(families) > MOST:
+        return f"{len(families)} kinds of rules together, from which those needed were not separated"
     rules = ", ".join(dict.fromkeys(family.rule for family in families))
     return f"{joined([family_words(one, problem, stages) for one in families])} [{rules}]"
 
@@ -111,18 +115,23 @@ def answer_words(relaxed: Relaxed) -> str:
     return f"I <= {number(upper)} (>= {lower})"
 
 
-def way_words(way: Way, problem: Problem, stages: int) -> str:
-    """Return one way out in a sentence."""
-    if way.least is not None:
-        text = f"{changes_words(way.least, problem)}: {answer_words(way.least)}{_binds(way.least)}"
-        if way.most is not None:
-            text += f"; {changes_words(way.most, problem)}: {answer_words(way.most)}"
-        return text if way.answered else f"{text} (time ended before all was asked)"
-    if way.most is not None and way.most.infeasible:
-        return f"{changes_words(way.most, problem)}: there is no schedule, either"
-    if way.most is not None:
-        return f"{changes_words(way.most, problem)}: nothing smaller found, I >= {number(way.most.lower_cycles)}"
-    return f"{joined([family_words(one, problem, stages) for one in way.families])}: not asked, time ended"
+def way_words(way: Way, problem: Problem) -> str:
+    """Return one way out in a sentence; empty where nothing was asked about it."""
+    most = f"{changes_words(way.most, problem)}: {_gained(way)}" if way.most is not None else ""
+    if way.least is None:
+        return most
+    least = f"{changes_words(way.least, problem)}: {answer_words(way.least)}{_binds(way.least)}"
+    parts = [least, most] if most else [least]
+    return "; ".join(parts) + ("" if way.answered else " (time ended before all was asked)")
+
+
+def _gained(way: Way) -> str:
+    """Return what the larger relaxation gives."""
+    if way.most is None or way.least is not None:
+        return answer_words(way.most) if way.most is not None else ""
+    if way.most.infeasible:
+        return "there is no schedule, either"
+    return f"nothing smaller found, I >= {number(way.most.lower_cycles)}"
 
 
 def _binds(relaxed: Relaxed) -> str:
