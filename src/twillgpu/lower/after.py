@@ -57,7 +57,7 @@ class After:
         for result in self._received():
             kind = self.out.types[result]
             tile = TileType(space="smem", shape=kind.shape, dtype=kind.dtype)
-            self.out.add_ring(f"{result}.handover", "smem", tile, (result,))
+            self._plan_handover(result, tile)
             self.handed[result] = self.out.add_barrier(f"{result}.ready", 1, f"{result} -> work after the loop")
             receivers = {group for group, duty in enumerate(self.out.duties) if result in duty.receives}
             self.out.add_free(f"{result}.handover", receivers)
@@ -66,6 +66,15 @@ class After:
                 op = self.out.ops[name]
                 if op.opcode in TMA_STORES:
                     self._plan_staging(group, op)
+
+    def _plan_handover(self, result: str, tile: TileType) -> None:
+        name, size = f"{result}.handover", self.out.room.aligned("smem", tile_bytes(tile))
+        place = self.out.room.place("smem", size)
+        if place is not None:
+            self.out.add_ring(name, "smem", tile, (result,), place)
+            return
+        owner = self.owners[result]
+        self._over_the_loop(-1 if owner is None else owner, name, tile, (result,), size)
 
     def _received(self) -> dict[str, None]:
         return {result: None for duty in self.out.duties for result in duty.receives}
@@ -138,8 +147,10 @@ class After:
         if self.out.persistent and writers:
             # They wait for the staging ring in the next tile; that they signal too keeps them within one phase of it.
             users |= {one: users.get(one, set()) for one in writers}
-            self.drained[name] = self.out.add_barrier(f"{name}.drained", 1, f"{name} -> the next tile")
-            self.out.reopened[self.drained[name]] = writers
+            done = f"{name}.free"
+            if not name.endswith(".handover"):
+                done = self.drained[name] = self.out.add_barrier(f"{name}.drained", 1, f"{name} -> the next tile")
+            self.out.reopened[done] = writers
         others = {one: engines for one, engines in users.items() if one != group or "tcgen05" in engines}
         if others:
             barrier = self.out.add_barrier(f"{name}.room", len(others), f"end of the loop -> {name}")
@@ -190,6 +201,8 @@ class After:
             if self.owners[result] == group:
                 if f"{result}.handover" in self.out.frees:
                     region.append(Wait(use=tile_use(f"{result}.handover.free", 1)))
+                if f"{result}.handover" in self.crowded:
+                    region.append(Wait(use=tile_use(self.crowded[f"{result}.handover"][0])))
                 region.append(Put(value=result, iteration=None, access=tile_access(f"{result}.handover")))
                 region.append(Arrive(use=tile_use(barrier)))
 

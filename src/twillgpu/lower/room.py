@@ -49,13 +49,23 @@ class Room:
 
     def fail(self, what: str, memory: Memory, size: int) -> InputError:
         """Return the error that ``what`` finds no room."""
-        used = sum(ring.depth * ring.bytes for ring in self.taken if ring.memory == memory)
+        used = self._used(memory)
         limit = self.memories[memory].capacity_bytes
         return InputError(
             f"buffer {what}",
             f"it needs {size:,} bytes of {memory}; {used:,} of {limit:,} are taken",
             "use a smaller tile",
         )
+
+    def _used(self, memory: Memory) -> int:
+        """Return the bytes that are taken, those of several rings once."""
+        total, reached = self.first[memory], self.first[memory]
+        for ring in sorted(self.taken, key=lambda one: one.offset_bytes):
+            end = ring.offset_bytes + ring.depth * ring.bytes
+            if ring.memory == memory and end > reached:
+                total += end - max(reached, ring.offset_bytes)
+                reached = end
+        return total
 
 
 def check_barriers(copies: int) -> None:
