@@ -154,6 +154,13 @@ def test_a_solution_that_has_no_place_in_cycles_is_no_schedule() -> None:
     assert (result.status, result.schedule) == ("limit", None)
 
 
+def test_literally_every_length_of_the_last_stage_is_asked() -> None:
+    # The path takes 8 cycles, and 64 registers hold two of A's 40 at no length: 8, 9 and 10 at I = 5, then 6.
+    result = searched(handed("register_limited"), replace(CYCLES, literal=True))
+    asked = [(attempt.slots, attempt.purpose) for attempt in result.attempts if attempt.purpose.startswith("joint")]
+    assert asked[-4:] == [(5, "joint, L = 8"), (5, "joint, L = 9"), (5, "joint, L = 10"), (6, "joint, L = 8")]
+
+
 def test_the_time_limit_ends_the_search() -> None:
     result = searched(LONG, replace(CYCLES, search=SearchOptions(time_limit_seconds=1e-9)))
     assert (result.status, result.schedule) == ("limit", None)
