@@ -28,6 +28,7 @@ COMMANDS = MappingProxyType(
         "explain": ("twillgpu.cli_explain", "Say what limits a loop, and the least change that would help."),
         "compare": ("twillgpu.cli_compare", "Compare the optimum with the schedules in use today."),
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),
+        "emulate": ("twillgpu.cli_emulate", "Run the warp program on the CPU: numbers, races, deadlocks, proofs."),
         "certificate": ("twillgpu.cli_certificate", "Check a certificate from scratch."),
         "machines": ("twillgpu.cli_machines", "List the known machines, or show one with its sources."),
         "doctor": ("twillgpu.cli_doctor", "Say what is installed, what is missing, and what needs it."),

@@ -43,19 +43,19 @@ def test_no_interleaving_of_a_sound_program_goes_wrong(program: WarpProgram) -> 
     assert found.sound
 
 
-@pytest.mark.parametrize("program", GOOD.values(), ids=GOOD.keys())
-def test_one_run_finds_what_some_interleaving_shows_and_no_more(program: WarpProgram) -> None:
-    for name, mutant in mutants(program):
+@pytest.mark.parametrize("name", ["ring of depth 2", "two consumers", "staged", "handover", "aliased"])
+def test_one_run_finds_what_some_interleaving_shows_and_no_more(name: str) -> None:
+    for what, mutant in mutants(GOOD[name]):
         finding, shown = check_trips(mutant, TRIPS), _explored(mutant, reduced=False)
         reduced = _explored(mutant, reduced=True)
-        assert shown.complete, name
+        assert shown.complete, what
         if not shown.sound:
-            assert not finding.sound, f"accepted: {name}: {shown}"
+            assert not finding.sound, f"accepted: {what}: {shown}"
         elif not finding.sound:
-            assert _kinds(finding) <= BEYOND, f"false alarm: {name}: {finding}"
+            assert _kinds(finding) <= BEYOND, f"false alarm: {what}: {finding}"
         # The reduced exploration is for deadlocks and faults alone.
-        assert bool(shown.deadlock) == bool(reduced.deadlock), name
-        assert bool(shown.faults) == bool(reduced.faults), name
+        assert bool(shown.deadlock) == bool(reduced.deadlock), what
+        assert bool(shown.faults) == bool(reduced.faults), what
         assert reduced.states <= shown.states
 
 

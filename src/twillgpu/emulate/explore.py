@@ -61,8 +61,8 @@ class Exploration:
 class Explorer:
     """The states of one block.
 
-    With ``reduced`` an arrival (or a completion) that commutes with everything that can happen before it is taken
-    alone: a persistent set of one. Deadlocks and faults stay visible, races do not and are left out.
+    With ``reduced`` a step that commutes with everything that can happen without it is taken alone: a persistent set
+    of one. Deadlocks and faults stay visible, races do not and are left out.
     """
 
     def __init__(self, barriers: Sequence[BarrierCopy], scripts: Sequence[Sequence[Step]], *, reduced: bool) -> None:
@@ -101,12 +101,12 @@ class Explorer:
         for group, position in enumerate(state.positions):
             if position < len(self.scripts[group]) and self._enabled(state, group):
                 following = self._step(state, group)
-                if self.reduced and self._alone(state, self.scripts[group][position], following):
+                if self.reduced and self._alone(state, group, None, following):
                     return [following]
                 found.append(following)
         for flight in self._heads(state):
             following = self._progress(state, flight)
-            if self.reduced and self._alone(state, self.scripts[flight.group][flight.position], following):
+            if self.reduced and self._alone(state, None, flight, following):
                 return [following]
             found.append(following)
         if not found and any(at < len(script) for at, script in zip(state.positions, self.scripts, strict=True)):
@@ -181,20 +181,53 @@ class Explorer:
             if flight.group == group and _engine(self.scripts[group][flight.position]) == engine
         ]
 
-    def _alone(self, state: State, step: Step, following: State) -> bool:
-        """Return whether a step can be taken before everything else without losing a deadlock or a fault.
+    def _alone(self, state: State, group: int | None, flight: Flight | None, following: State) -> bool:
+        """Return whether a step of a group, or of an op under way, commutes with all that can happen without it.
 
-        It must not be a wait, and must complete no phase, or one that no group can be about to wait past. Where bytes
-        are counted, arrivals and deliveries do not commute: one that comes too early is one too many.
+        What can happen is found by letting everybody else run: by Kahn's argument that is all of it, as long as
+        nobody meets the wrong phase.
         """
+        step = self.scripts[group][state.positions[group]] if group is not None else None
+        touched = [at for at, before in enumerate(state.barriers) if before != following.barriers[at]]
         if isinstance(step, Wait):
+            touched.append(step.barrier)
+        if not touched:
+            return True
+        faults = len(self.faults)
+        without = self._without(state, group, flight)
+        return len(self.faults) == faults and all(
+            self._independent(state, following, without, barrier) for barrier in touched
+        )
+
+    def _independent(self, state: State, following: State, without: State, barrier: int) -> bool:
+        """Return whether nobody else completes a phase of a barrier, or could pass it before this step completes one;
+        where bytes are counted, nobody else may touch the barrier at all: what comes too early is one too many.
+        """
+        before, after = state.barriers[barrier], without.barriers[barrier]
+        if before.complete != after.complete or (barrier in self._counting and before != after):
             return False
-        for barrier, (before, after) in enumerate(zip(state.barriers, following.barriers, strict=True)):
-            if before != after and barrier in self._counting:
-                return False
-            if before.complete != after.complete and not self._awaited(state, barrier, before.complete):
-                return False
-        return True
+        completes = following.barriers[barrier].complete != before.complete
+        return not completes or self._awaited(state, barrier, before.complete)
+
+    def _without(self, state: State, group: int | None, flight: Flight | None) -> State:
+        """Return where everything ends when one group, or one op under way, does not move."""
+        moved = True
+        while moved:
+            moved = False
+            for other, script in enumerate(self.scripts):
+                while other != group and state.positions[other] < len(script) and self._enabled(state, other):
+                    state, moved = self._step(state, other), True
+            for one in list(self._heads(state)):
+                same = flight is not None and one[:2] == flight[:2]
+                if not same and not self._finished(state, one):
+                    state, moved = self._progress(state, one), True
+            self._find_lag(state)
+        return state
+
+    @staticmethod
+    def _finished(state: State, flight: Flight) -> bool:
+        """Return whether an op is not under way any more."""
+        return flight not in state.flights
 
     def _awaited(self, state: State, barrier: int, phase: int) -> bool:
         """Return whether the next wait of every group at a barrier is for ``phase`` (or there is none): none of them

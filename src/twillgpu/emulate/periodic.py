@@ -41,7 +41,8 @@ class Induction:
     """What was shown for trip counts without bound.
 
     Attributes:
-        holds: whether it was shown.
+        holds: whether it was shown: of a persistent program, for every sequence of tiles.
+        first_tile: whether it was shown for every trip count of the block's first tile.
         reason: what recurs, or why nothing was shown.
         trips: the largest trip count that was run.
         period: iterations after which everything recurs.
@@ -51,6 +52,7 @@ class Induction:
 
     holds: bool
     reason: str
+    first_tile: bool = False
     trips: int = 0
     period: int = 0
     states: int = 0
@@ -110,6 +112,7 @@ class _Prover:
         self.least = max(_least(group) for group in unroller.program.groups)
         self.steps_left = steps
         self.largest = 0
+        self.first_tile = False
 
     def prove(self) -> Induction:
         """Run tiles of every length from every state between tiles, until no new state appears."""
@@ -123,13 +126,21 @@ class _Prover:
                     if self.program.persistent and key not in seen:
                         seen[key] = None
                         pending.append(after)
+                self.first_tile = True
         except _UnsoundError as failed:
             trips = ", ".join(map(str, failed.finding.trips))
             return Induction(holds=False, reason=f"not sound for trips {trips}", failure=failed.finding)
         except _BudgetError:
-            return Induction(holds=False, reason="no recurrence within the limit of steps", trips=self.largest)
+            return Induction(
+                holds=False,
+                first_tile=self.first_tile,
+                reason="no recurrence within the limit of steps",
+                trips=self.largest,
+                states=len(seen),
+            )
         return Induction(
             holds=True,
+            first_tile=True,
             reason=self._reason(len(seen)),
             trips=self.largest,
             period=self.period,

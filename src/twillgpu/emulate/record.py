@@ -13,7 +13,7 @@ RaceKind = Literal["order", "fence", "drain", "stale", "poison"]
 accesses next; ``drain``: a register that an engine has not yet delivered; ``stale``: ordered, but what is read is
 not what was to be read; ``poison``: what is read was never written."""
 
-HazardKind = Literal["phase lag", "early pass", "early arrival", "arrivals", "exit", "coverage"]
+HazardKind = Literal["phase lag", "early pass", "early arrival", "arrivals", "exit", "coverage", "missing value"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,9 @@ class EmulationReport:
         runs: numeric runs made.
         checked: trips of each tile, for every block that was checked symbolically.
         seeds: seeds of the random schedulers.
+        explored: states seen by exhaustive exploration, 0 without it.
         proved: what holds, in sentences, each with its conditions.
+        notes: what was left out, and why.
         seconds: wall seconds.
     """
 
@@ -150,5 +152,7 @@ class EmulationReport:
     runs: int
     checked: tuple[tuple[int, ...], ...]
     seeds: tuple[int, ...]
+    explored: int
     proved: tuple[str, ...]
+    notes: tuple[str, ...]
     seconds: float

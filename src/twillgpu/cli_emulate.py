@@ -1,0 +1,156 @@
+"""``twillgpu emulate``: the warp program of a kernel, run on the CPU: numbers, races, deadlocks, proofs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from twillgpu.api import Progress, find_schedule
+from twillgpu.cli_options import (
+    KERNEL,
+    LIMITS,
+    OUTPUT,
+    POSITIVE,
+    Decorator,
+    Values,
+    price_options,
+    source_options,
+    with_options,
+)
+from twillgpu.cli_output import Output
+from twillgpu.cli_progress import interruptible, progress_line
+from twillgpu.emulate.check import EmulationOptions, emulate
+from twillgpu.emulate.record import EmulationReport, Verdict
+from twillgpu.emulate.text import report_text
+from twillgpu.errors import InputError
+from twillgpu.inputs import Priced, carried_limits, load_source, price_loaded, read_text
+from twillgpu.lower.lower import lower
+from twillgpu.lower.options import LowerOptions
+from twillgpu.lower.record import WarpProgram
+from twillgpu.schedule.jsonform import read_schedule_file
+from twillgpu.verify import check
+from twillgpu.verify.record import Verified
+from twillgpu.view.records import record_json
+
+INFEASIBLE = 2
+EXIT: dict[Verdict, int] = {"sound": 0, "unsafe": 1, "limit": 3}
+SCHEMA = "twillgpu-emulation/1"
+DEFAULTS = EmulationOptions()
+
+
+def parse_trips(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """Return the trip counts in ``0,1,2``, ``None`` where nothing is given."""
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise click.BadParameter(f"{value!r} is not a list of trip counts such as 0,1,2", param=param)
+    return tuple(sorted({int(part) for part in parts}))
+
+
+RUNS: tuple[Decorator, ...] = (
+    click.option("--schedule", metavar="FILE", help="The schedule, as schedule --json prints it. Default: search."),
+    click.option(
+        "--trips",
+        callback=parse_trips,
+        metavar="N,N,...",
+        help="Trip counts to run. Default: 0, 1, about the number of stages, and more than any ring is deep.",
+    ),
+    click.option(
+        "--seeds",
+        type=click.IntRange(min=0),
+        default=DEFAULTS.seeds,
+        metavar="N",
+        help=f"Random orders of each run on numbers. Default: {DEFAULTS.seeds}.",
+    ),
+    click.option(
+        "--tiles",
+        type=POSITIVE,
+        default=1,
+        metavar="N",
+        help="Make the program persistent, and run blocks of N tiles with different trip counts too. Default: 1.",
+    ),
+    click.option("--explore", is_flag=True, help="Explore every interleaving of a short block too."),
+    click.option("--no-numbers", is_flag=True, help="Do not run on numbers."),
+)
+
+
+@click.command("emulate")
+@click.argument("source", metavar="SOURCE")
+@with_options(KERNEL, LIMITS, RUNS, OUTPUT)
+def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
+    """Run the warp program of a kernel on the CPU, and check it in every order that the hardware may choose.
+
+    SOURCE is a kernel. Its schedule is searched, or read from a file, and made into the program of every warp group.
+    The program is checked for races, deadlocks and hazards of barriers, run on random numbers in many orders, and
+    compared with the reference. The report says what is proved.
+
+    Exit status: 0 sound, 1 unsafe or a mistake in the input, 2 the kernel has no schedule, 3 a limit was reached.
+    """
+    output = Output(file=values["file"], force=values["force"])
+    with interruptible(), progress_line() as progress:
+        program = _program(source, values, progress)
+        if program is None:
+            click.echo(f"twillgpu: {source}: no schedule was found; twillgpu explain says why", err=True)
+            return INFEASIBLE
+        report = emulate(program, _options(values), progress)
+    name = program.kernel.name
+    if values["as_json"]:
+        document = _Document(kernel=name, machine=program.machine, report=report)
+        output.deliver(record_json(document, schema=SCHEMA))
+    else:
+        output.deliver(report_text(f"{name} on {program.machine}", report, output.width))
+    return EXIT[report.status]
+
+
+def _options(values: Values) -> EmulationOptions:
+    return EmulationOptions(
+        trips=values["trips"],
+        tiles=values["tiles"],
+        seeds=values["seeds"],
+        numbers=not values["no_numbers"],
+        explore=values["explore"],
+    )
+
+
+def _program(source: str, values: Values, progress: Progress | None) -> WarpProgram | None:
+    """Return the warp program, ``None`` where no schedule was found."""
+    loaded = load_source(source, values["machine"], source_options(values))
+    if loaded.kernel is None:
+        raise InputError(source, "graph JSON has no kernel that could be run", "give the kernel")
+    limits = price_options(values, carried_limits(loaded))
+    if values["schedule"] is None:
+        priced = price_loaded(loaded, limits)
+        verified = _searched(priced, progress)
+    else:
+        file = read_schedule_file(read_text(Path(values["schedule"])), values["schedule"])
+        priced = price_loaded(loaded, price_options(values, file.limits or carried_limits(loaded)))
+        verified = _accepted(check(priced.problem, file.schedule, max_stages=file.stages), values["schedule"])
+    if verified is None:
+        return None
+    return lower(loaded.kernel, loaded.graph, verified, LowerOptions(persistent=values["tiles"] > 1))
+
+
+def _searched(priced: Priced, progress: Progress | None) -> Verified | None:
+    result = find_schedule(priced, progress=progress).result
+    if result.schedule is None:
+        return None
+    return _accepted(check(priced.problem, result.schedule, max_stages=result.max_stages), "search")
+
+
+def _accepted(verdict: object, where: str) -> Verified:
+    if isinstance(verdict, Verified):
+        return verdict
+    raise InputError(where, "the schedule breaks rules", "twillgpu verify says which")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    """The JSON document."""
+
+    kernel: str
+    machine: str
+    report: EmulationReport
