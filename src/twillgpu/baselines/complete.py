@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from twillgpu.baselines.evidence import broken
 from twillgpu.baselines.orders import contradictory, restricted
-from twillgpu.baselines.record import Found, Plan, Way
+from twillgpu.baselines.record import Found, Outcome, Plan, Way
 from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import Problem, Scale
 from twillgpu.costs.scale import scaled
@@ -15,10 +15,10 @@ from twillgpu.schedule.ask import ANY_WORK, Progress
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.finish import finish
 from twillgpu.schedule.model import answer
-from twillgpu.schedule.reasons import reason
 from twillgpu.schedule.record import Schedule, SearchOptions
 from twillgpu.schedule.resolution import serial_interval, slot_cycles
 from twillgpu.schedule.solved import Effort
+from twillgpu.schedule.windows import windows
 from twillgpu.verify import Verified, check
 
 NEAR = 3
@@ -33,14 +33,19 @@ COARSER = 3
 FAILURES = 2
 """Intervals below the best one that must fail at a finer resolution before it is left."""
 
-SHARE = 0.2
+SHARE = 0.5
 """Part of the search's effort that each plan may take."""
 
-EXPLAIN_WORK = 1.0
+EXPLAIN_WORK = 3.0
 """For each question of what stands against a plan that has no schedule."""
 
-AGAINST = (("memory_capacity",), ("register_limit",), ("register_limit", "memory_capacity"), ("capacity",))
-"""Rules left out, in this order, to see what stands against a plan."""
+AGAINST: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("memory_capacity",): ("more SMEM or TMEM",),
+    ("register_limit",): ("more registers",),
+    ("register_limit", "memory_capacity"): ("more registers", "more SMEM or TMEM"),
+    ("capacity",): ("more units",),
+}
+"""Rules left out, in this order, to see what stands against a plan, and what that stands for."""
 
 STAGES = 5
 """Stages where the options name none: loads up to three iterations ahead, and a tail."""
@@ -71,13 +76,15 @@ def complete(problem: Problem, way: Way, plan: Plan, options: SearchOptions, pro
 
 def _refused(way: Way, failed: Completion) -> Found:
     """Return what stands against the plan at the largest interval asked."""
-    forced = failed.against()
-    return Found(
-        way=way,
-        outcome="infeasible" if failed.known else "limit",
-        rule=", ".join(forced),
-        reason=failed.said or reason(forced, failed.stages),
-    )
+    rules = failed.against()
+    within = "1 stage" if failed.stages == 1 else f"{failed.stages} stages"
+    what = f"no schedule of at most {within} in this order"
+    if rules:
+        what += f"; with {' and '.join(AGAINST[rules])} there is one"
+    elif not failed.known:
+        what += " was found before a limit was reached"
+    outcome: Outcome = "infeasible" if failed.known else "limit"
+    return Found(way=way, outcome=outcome, rule=", ".join(rules), reason=failed.said or what)
 
 
 class Completion:
@@ -100,7 +107,7 @@ class Completion:
         self.lower = found.binding.cycles
         self.known = True
         self.said = "; ".join(found.impossible)
-        self._last: Question | None = None
+        self._last: tuple[int, int] | None = None
         self._slot = slot_cycles(problem, self.lower, options.resolution)
         self._work = SHARE * options.work_limit
         self._end = time.monotonic() + options.time_limit_seconds
@@ -119,9 +126,12 @@ class Completion:
         """Return rules that, left out, give a schedule where the last question had none: one, or else two."""
         if self._last is None:
             return ()
+        count, slot = self._last
+        wide = slot * max(1, round(count / self.options.resolution))
+        question = self._question(-(-count * slot // wide), wide)
         for rules in AGAINST:
             effort = Effort(work=EXPLAIN_WORK, seconds=max(0.1, self._end - time.monotonic()))
-            if answer(replace(self._last, without=frozenset(rules)), (), effort).starts:
+            if answer(replace(question, without=frozenset(rules)), (), effort).starts:
                 return rules
         return ()
 
@@ -172,30 +182,42 @@ class Completion:
         return found if found is not None and found.ii_cycles < best.ii_cycles else best
 
     def _find(self, count: int, slot: int) -> Schedule | None:
-        """Return a schedule at ``count`` slots or less; with places in the model only where it needs them."""
-        question = Question(
+        """Return a schedule at ``count`` slots or less: of few stages first, which are found faster."""
+        question = self._question(count, slot)
+        fewest = next((s for s in range(1, self.stages) if windows(question.problem, count, s)), self.stages)
+        for stages in sorted({fewest, min(fewest + 1, self.stages), self.stages}):
+            schedule = self._ask(replace(question, stages=stages), slot)
+            if schedule is not None or self._spent():
+                return schedule
+        self._last = count, slot
+        return None
+
+    def _ask(self, question: Question, slot: int) -> Schedule | None:
+        """Return a schedule that answers ``question``; with places in the model only where it needs them."""
+        for asked in (question, replace(question, placement=True)):
+            seconds = max(0.1, self._end - time.monotonic())
+            reply = answer(asked, (), Effort(work=ANY_WORK, seconds=seconds, seed=self.options.seed))
+            self._work -= reply.work
+            self.known = self.known and (reply.outcome != "unknown" or asked.stages < self.stages)
+            within = "1 stage" if asked.stages == 1 else f"{asked.stages} stages"
+            self.progress(f"{question.interval} slots of {slot} cycles, {within}: {reply.outcome}")
+            if not reply.starts:
+                return None
+            limits = {"slots": question.interval, "slot_cycles": slot, "lower": self.lower, "stages": self.stages}
+            schedule = finish(self.problem, reply, **limits)
+            if schedule is not None:
+                return schedule
+        self.known = False
+        return None
+
+    def _question(self, count: int, slot: int) -> Question:
+        return Question(
             problem=scaled(self.problem, Scale(slot_cycles=slot, rounding="up")),
             interval=count,
             stages=self.stages,
             rounding="exact" if slot == 1 else "up",
             groups=self.plan.groups,
         )
-        for asked in (question, replace(question, placement=True)):
-            seconds = max(0.1, self._end - time.monotonic())
-            effort = Effort(work=ANY_WORK, seconds=seconds, seed=self.options.seed)
-            reply = answer(asked, ("stages",), effort)
-            self._work -= reply.work
-            self.known = self.known and reply.outcome != "unknown"
-            self.progress(f"{count} slots of {slot} cycles: {reply.outcome} ({reply.seconds:.1f} s)")
-            if not reply.starts:
-                self._last = asked
-                return None
-            limits = {"slots": count, "slot_cycles": slot, "lower": self.lower, "stages": self.stages}
-            schedule = finish(self.problem, reply, **limits)
-            if schedule is not None:
-                return schedule
-        self.known = False
-        return None
 
     def _spent(self) -> bool:
         return self._work <= 0 or time.monotonic() >= self._end

@@ -57,8 +57,9 @@ def _clusters(problem: Problem) -> list[tuple[str, ...]]:
 
 
 def _allowed(problem: Problem, groups: Groups, cluster: tuple[str, ...], wanted: int) -> int:
-    last: int = max([-1, *groups.values()]) + 1
-    for group in (wanted, *range(last + 1)):
+    last = max([-1, *groups.values()]) + 1
+    candidates: list[int] = [wanted, *range(last + 1)]
+    for group in candidates:
         if not _clash(problem, groups, cluster, group):
             return group
     return last + 1
