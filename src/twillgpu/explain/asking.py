@@ -119,24 +119,27 @@ class Questions:
                 return None
             else:
                 self._relaxed[key] = self._best(variants, key)
+                self.open = self.open or (not self._relaxed[key].proved and time.monotonic() >= self._ends)
         return self._relaxed[key]
 
     def implied(self, changes: Iterable[Change], more: Relaxed) -> Relaxed:
-        """Return what smaller ``changes`` give where ``more`` of them, which gave nothing, was asked about."""
+        """Return what smaller ``changes`` give where ``more`` of them, which gave nothing, was asked about.
+
+        What was refuted with a still faster unit was so at its pace; only the bound is left of it.
+        """
         key = tuple(changes)
         variants = self._variants(key)
-        bound = min(bounds(variant.problem).binding.cycles for variant in variants)
         answer = replace(self._unchanged(variants, key), solved=more.solved, infeasible=more.infeasible)
-        return replace(answer, lower_cycles=max(bound, more.lower_cycles), upper_cycles=more.upper_cycles)
+        lower = more.lower_cycles if not _paced(key) else 1
+        return replace(answer, lower_cycles=max(_least_bound(variants), lower), upper_cycles=more.upper_cycles)
 
     def _variants(self, changes: tuple[Change, ...]) -> tuple[Variant, ...]:
         """Return the changed problem; where a unit is faster, one at its pace and one at the old pace of ops.
 
         With a smaller bound a search by default allows more stages; here, too.
         """
-        units = any(change.family.kind == "unit" and change.after is not None for change in changes)
         found = []
-        for pace in (True, False) if units else (True,):
+        for pace in (True, False) if _paced(changes) else (True,):
             variant = changed(replace(self.base, pace=pace), changes)
             usual = default_stages(variant.problem, bounds(variant.problem).binding.cycles)
             found.append(variant if self._given_stages else replace(variant, stages=max(variant.stages, usual)))
@@ -146,7 +149,7 @@ class Questions:
         """Return whether bounds, or rules that the changes leave alone, still refute every smaller interval."""
         if self.schedule is None:
             return False
-        if all(bounds(variant.problem).binding.cycles >= self._lower for variant in variants):
+        if _least_bound(variants) >= self._lower:
             return True
         families = {change.family for change in changes}
         if not self._walls or any(family.kind not in SETTLED for family in families):
@@ -171,7 +174,7 @@ class Questions:
             else:
                 lower, never = min(best.lower_cycles, found.lower_cycles), best.infeasible and found.infeasible
                 best = replace(min(found, best, key=_rank), lower_cycles=lower, infeasible=never)
-            if best.upper_cycles == best.bound_cycles:
+            if best.upper_cycles == _least_bound(variants):
                 break
         assert best is not None  # noqa: S101  # there is a variant
         return best
@@ -216,6 +219,15 @@ def _within(variant: Variant, most: Variant) -> bool:
     """Return whether sets that were found beside the lifted counts of ``most`` hold for those of ``variant``."""
     groups, limits = variant.problem.groups, most.problem.groups
     return groups.max <= limits.max and groups.max_warps <= limits.max_warps and variant.stages <= most.stages
+
+
+def _paced(changes: Iterable[Change]) -> bool:
+    """Return whether a unit is faster, so that ops may go at its pace or at their old one."""
+    return any(change.family.kind == "unit" and change.after is not None for change in changes)
+
+
+def _least_bound(variants: Iterable[Variant]) -> int:
+    return min(bounds(variant.problem).binding.cycles for variant in variants)
 
 
 def _rank(relaxed: Relaxed) -> float:

@@ -15,6 +15,7 @@ from twillgpu.explain.variant import Variant
 from twillgpu.explain.ways import ways
 from twillgpu.schedule.ask import Progress
 from twillgpu.schedule.record import SearchResult
+from twillgpu.schedule.resolution import EXACT_SLOTS
 
 FORCED, HELPING = 0.4, 0.75
 """Shares of the time after which no more is asked about what forces, and what helps."""
@@ -79,13 +80,17 @@ def _cells(base: Variant, family: Family, questions: Questions) -> tuple[Relaxed
     before = amount_of(base, family)
     changes = [Change(family=family, before=before, after=raised(base, family, percent)) for percent in PERCENT]
     last = questions.relaxed((changes[-1],))
-    if last is None or questions.better(last) or not last.solved:
+    exact = last is not None and (last.upper_cycles or 0) <= EXACT_SLOTS
+    if last is None or questions.better(last) or not last.solved or (family.kind == "unit" and exact):
         return _monotone((*(questions.relaxed((change,)) for change in changes[:-1]), last))
     return (*(questions.implied((change,), last) for change in changes[:-1]), last)
 
 
 def _monotone(cells: tuple[Relaxed | None, ...]) -> tuple[Relaxed | None, ...]:
-    """Use that more of a capacity never hurts: what less of it reaches is reached, what more excludes is excluded."""
+    """Use that more of a capacity never hurts: what less of it reaches is reached, what more excludes is excluded.
+
+    A faster unit may be used at a slower pace: what was refuted at its own pace does not exclude that.
+    """
     found: list[Relaxed | None] = []
     for index, cell in enumerate(cells):
         if cell is None:
@@ -93,5 +98,9 @@ def _monotone(cells: tuple[Relaxed | None, ...]) -> tuple[Relaxed | None, ...]:
             continue
         uppers = [one.upper_cycles for one in cells[: index + 1] if one is not None and one.upper_cycles is not None]
         lowers = [one.lower_cycles for one in cells[index:] if one is not None]
-        found.append(replace(cell, lower_cycles=max(lowers), upper_cycles=min(uppers, default=None)))
+        upper = min(uppers, default=None)
+        lower = cell.lower_cycles if cell.changes[0].family.kind == "unit" else max(lowers)
+        if upper is not None and upper < lower:
+            lower = min(cell.bound_cycles, upper)
+        found.append(replace(cell, lower_cycles=lower, upper_cycles=upper))
     return tuple(found)

@@ -142,7 +142,7 @@ def _binds(relaxed: Relaxed) -> str:
 def unit_words(unit: CriticalUnit) -> str:
     """Return what a unit does in one iteration, by source line."""
     shares = [f"{' + '.join(share.ops)} {number(share.cycles)}{_line(share.source)}" for share in unit.shares[:4]]
-    more = f" and {len(unit.shares) - 4} more lines" if len(unit.shares) > 4 else ""
+    more = f" and {plural(len(unit.shares) - 4, 'more line')}" if len(unit.shares) > 4 else ""
     return ", ".join(shares) + more
 
 
