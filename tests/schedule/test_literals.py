@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from twillgpu.schedule import cpsat, sat
-from twillgpu.schedule.literals import Clauses, Holds, Literal, Order, negate
+from twillgpu.schedule.literals import Clauses, Holds, Literal, Order, Shifted, negate
 from twillgpu.schedule.solved import Effort
 
 EFFORT = Effort(work=5.0, seconds=60.0)
@@ -49,6 +49,19 @@ def test_beyond_its_range_an_order_is_constant() -> None:
     assert (order.ge(2), order.ge(5), order.lt(2), order.lt(5)) == (True, False, False, True)
     assert (order.at(1), order.at(5)) == (False, False)
     assert Order(Clauses(), "y", 2, 2).at(2) is True
+
+
+def test_a_shifted_integer_has_no_literals_of_its_own() -> None:
+    clauses = Clauses()
+    order = Order(clauses, "x", 2, 5)
+    shifted = Shifted(order, 3)
+    assert (shifted.first, shifted.last) == (5, 8)
+    assert len(clauses.names) == 3
+    found = solution(clauses, shifted.at(7))
+    assert found is not None
+    assert (order.value(found), shifted.value(found)) == (4, 7)
+    assert [found(shifted.ge(bound)) for bound in (7, 8, 9)] == [True, False, False]
+    assert sum(weight for weight, literal in shifted.below(2) if found(literal)) == 2
 
 
 def test_an_equality_is_made_once() -> None:

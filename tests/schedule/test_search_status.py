@@ -11,6 +11,7 @@ from problems import Dep, Node, in_memory, in_registers, problem, use
 from twillgpu.costs.record import LegalPair, Problem, RuleOptions
 from twillgpu.errors import InputError
 from twillgpu.machine.record import Groups, Memory, Registers
+from twillgpu.schedule.ask import Asker
 from twillgpu.schedule.record import SearchOptions, SearchResult
 from twillgpu.schedule.search import search
 
@@ -116,6 +117,7 @@ def test_a_gap_that_is_tolerated_stays() -> None:
     tiny = problem(
         [Node(name=name, uses=(use("x", 21),), latency=30) for name in "abcde"],
         [Dep(tail="a", head="b"), Dep(tail="b", head="c"), Dep(tail="c", head="a", distance=1)],
+        registers=Registers(per_thread=255, per_sm=65536),
     )
     coarse = searched(tiny, SearchOptions(resolution=7, gap=10.0))
     assert (coarse.status, coarse.lower_bound_cycles, coarse.slot_cycles) == ("feasible", 105, 12)
@@ -166,4 +168,31 @@ def test_what_made_the_result_is_in_it() -> None:
     options = SearchOptions(seed=3)
     result = searched(problem([Node(name="a", uses=(use("x", 2),))]), options)
     assert (result.options, result.solver, result.slot_cycles) == (options, "OR-Tools CP-SAT", 1)
-    assert [attempt.outcome for attempt in result.attempts if attempt.purpose == "find"] == ["optimal"]
+    first = result.attempts[0]
+    assert (first.purpose, first.outcome) == ("iterative", "feasible")
+
+
+def test_room_left_on_purpose_refutes_nothing() -> None:
+    # The value fills SMEM; the question for any schedule leaves a sixth of it free and finds none. Before, that
+    # counted as a refutation of the interval where a slot is a cycle.
+    full = problem(
+        [Node(name="a", latency=2, value=in_memory(24)), Node(name="b")],
+        [Dep(tail="a", head="b")],
+        memories=(Memory(name="smem", capacity_bytes=24, alignment_bytes=4),),
+    )
+    asker = Asker(full, SearchOptions(), 3, lambda _: None)
+    assert asker.find_any(4, 1, 1, 0).schedule is None
+    assert not asker.refuted(4, 1)
+
+
+def test_the_work_and_the_limit_are_part_of_the_result() -> None:
+    proved = searched(crowded(2, 1))
+    assert proved.status == "optimal"
+    assert (proved.limit, proved.work > 0) == ("none", True)
+    ended = searched(crowded(12, 5), SearchOptions(work_limit=0.01))
+    assert ended.status in ("feasible", "limit")
+    assert ended.limit == "work"
+    assert ended.work >= 0.01
+    late = searched(crowded(12, 5), SearchOptions(time_limit_seconds=0.01))
+    assert late.status in ("feasible", "limit")
+    assert late.limit == "time"

@@ -3,18 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from handmade import ATTEMPT, RESULT
+from handmade import RESULT
 
-from twillgpu.schedule.record import Attempt, SearchOptions, SearchResult
+from twillgpu.schedule.record import SearchOptions, SearchResult
 from twillgpu.view.claim import claim_section
 from twillgpu.view.limit import limit_reached
 
-FEASIBLE = replace(RESULT, status="feasible", lower_bound_cycles=90)
-EXACT: Attempt = replace(ATTEMPT, slot_cycles=1)
-UNSURE = (
-    "stopped at the work limit of 20 units, or a solver call at its own; try --work-limit 100, another --seed or "
-    "--resolution"
-)
+FEASIBLE = replace(RESULT, status="feasible", lower_bound_cycles=90, work=20.1, limit="work")
+UNSURE = "a solver call stopped at its own limit (7.2 of 20 units used); try another --seed or --resolution"
 CLOSE = "the gap is within the 20.0% at which no finer slots are tried; a larger --resolution (here 34) may close it"
 
 
@@ -26,13 +22,14 @@ CLOSE = "the gap is within the 20.0% at which no finer slots are tried; a larger
             replace(FEASIBLE, options=SearchOptions(work_limit=1000)),
             "stopped at the work limit of 1,000 units; try --work-limit 5000 --time-limit 5000",
         ),
+        (replace(FEASIBLE, limit="time"), "stopped at the time limit of 300 s; try --time-limit 1500"),
         (replace(FEASIBLE, seconds=301), "stopped at the time limit of 300 s; try --time-limit 1500"),
         (
-            replace(FEASIBLE, attempts=(ATTEMPT, EXACT)),
+            replace(FEASIBLE, work=7.21, limit="call"),
             UNSURE,
         ),
         (
-            replace(FEASIBLE, status="limit", schedule=None),
+            replace(FEASIBLE, status="limit", schedule=None, work=7.21, limit="call"),
             UNSURE,
         ),
         (

@@ -13,12 +13,15 @@ from twillgpu.costs.scale import scaled
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.descent import descend
 from twillgpu.schedule.finish import finish
+from twillgpu.schedule.iterative import iterative_schedule
 from twillgpu.schedule.measure import stage_count
 from twillgpu.schedule.model import Answer, answer
 from twillgpu.schedule.partition import canonical
 from twillgpu.schedule.reasons import families
 from twillgpu.schedule.record import Attempt, Schedule, SearchOptions
 from twillgpu.schedule.solved import Effort
+from twillgpu.schedule.symmetry import families as sub_tiles
+from twillgpu.schedule.windows import windows
 
 SMALL_REGISTERS = 2
 """Values of at most so many registers per thread (row statistics) are at first counted once per group."""
@@ -33,6 +36,8 @@ ANY_WORK = 2.0
 """For any schedule at one interval."""
 RETRY_WORK = 3.5
 """For the same with another seed: solving times spread widely."""
+SKEWED_WORK = 3.5
+"""For any schedule in which sub-tiles follow each other at equal distances."""
 ROOMY_STAGES, ROOMY_WORK = 2, 4.0
 """Stages, and effort, for any schedule at all where the effort of a search is spent."""
 TRY_WORK = 1.0
@@ -46,6 +51,9 @@ REFUTE_WORK = 8.0
 EXPLAIN_WORK = 0.5
 """For each rule left out to explain a refutation."""
 
+
+LONG = 60_000
+"""Ops x slots x stages beyond which a heuristic schedule of the least interval is taken as it is."""
 
 Progress = Callable[[str], None]
 """Called with one line of text per step of a search."""
@@ -94,11 +102,66 @@ class Asker:
         """
         if bounds(scaled(self.problem, Scale(slot_cycles=slot, rounding="up"))).binding.cycles > count:
             return Found(schedule=None, proved=False, known=True)
+        placed = self.iterative(count, slot, lower) if self.plain() else None
+        if placed is not None and (placed.proved or self.rough(count)):
+            return placed
+        if self.rough(count):
+            return self.find_any(count, slot, lower, 0)
         mixing = self._mixing()
         found = self._find(self._question(count, slot, "up", pure=mixing), slot, lower)
         if mixing and found.schedule is None and found.known:
             found = self._find(self._question(count, slot, "up"), slot, lower)
-        return found
+        return placed if placed is not None and found.schedule is None else found
+
+    def plain(self) -> bool:
+        """Return whether only time and units matter: one group, and no limit on registers."""
+        fits = all(op.warps <= self.problem.groups.warps[-1] for op in self.problem.ops)
+        apart = any(pair.relation == "apart" for pair in self.problem.legality)
+        return self.problem.groups.max == 1 and self.problem.registers is None and fits and not apart
+
+    def rough(self, count: int) -> bool:
+        """Return whether the heuristic settles the secondary objective: a model for nothing else costs too much."""
+        return self.plain() and len(self.problem.ops) * count * self.stages > LONG
+
+    def iterative(self, count: int, slot: int, lower: int) -> Found | None:
+        """Look for a schedule in one group without the solver.
+
+        It is proved best where fewer stages are too few for the longest path; nothing else is left to choose.
+        """
+        started = time.monotonic()
+        question = self._question(count, slot, "up")
+        starts = iterative_schedule(question.problem, count, self.stages)
+        seconds = time.monotonic() - started
+        self._record("iterative", count, slot, "feasible" if starts else "unknown", seconds)
+        if starts is None:
+            return None
+        groups = dict.fromkeys(starts, 0)
+        first = min(starts.values())
+        starts = {name: start - first for name, start in starts.items()}
+        reply = Answer(outcome="feasible", starts=starts, groups=groups, work=0.0, seconds=seconds)
+        schedule = self._finish(reply, question, slot, lower)
+        if schedule is None:
+            return None
+        fewer = stage_count(self.problem, schedule) - 1
+        return Found(schedule=schedule, proved=windows(self.problem, schedule.ii_cycles, fewer) is None, known=True)
+
+    def skewing(self) -> bool:
+        """Return whether to try schedules in which sub-tiles follow each other at equal distances first."""
+        return self._size > 1 and bool(sub_tiles(self.problem))
+
+    def find_skewed(self, count: int, slot: int, lower: int) -> Schedule | None:
+        """Look for any schedule at ``count`` slots in which sub-tiles follow each other at equal distances."""
+        skew = count // len(sub_tiles(self.problem)[0])
+        question = replace(self._question(count, slot, "up", pure=self._mixing()), skew=skew, spare=True)
+        reply = self._ask("find skewed", question, (), slot, SKEWED_WORK)
+        return self._finish(reply, question, slot, lower) if reply.starts else None
+
+    def find_given(self, schedule: Schedule, count: int, slot: int, lower: int) -> Schedule | None:
+        """Look for any schedule at ``count`` slots in the groups of ``schedule``."""
+        groups = canonical(self.problem, {op.name: op.group for op in schedule.ops})
+        question = replace(self._question(count, slot, "up"), groups=tuple(groups.items()))
+        reply = self._ask("find given groups", question, (), slot, RETRY_WORK)
+        return self._finish(reply, question, slot, lower) if reply.starts else None
 
     def find_any(self, count: int, slot: int, lower: int, turn: int) -> Found:
         """Look for any schedule at ``count`` slots, with another seed for every ``turn``; no objective."""
@@ -147,6 +210,8 @@ class Asker:
 
         The interval must not grow, nor the stages.
         """
+        if self.rough(count):
+            return schedule
         groups = canonical(self.problem, {op.name: op.group for op in schedule.ops})
         question = replace(self._question(count, slot, "up"), groups=tuple(groups.items()))
         reply = self._ask("compact", question, ("stages", "lifetimes"), slot, COMPACT_WORK)
@@ -210,7 +275,8 @@ class Asker:
     ) -> Answer:
         reply = answer(question, objective, self._effort(work, turn))
         self.work += reply.work
-        general = not (question.pure or question.placement or question.groups) and question.rounding != "up"
+        narrow = question.pure or question.placement or question.spare or question.skew or question.groups
+        general = not narrow and question.rounding != "up"
         if general:
             self._refuted[question.interval, slot] = reply.outcome == "infeasible"
         if general and reply.outcome == "infeasible":

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal as Choice
 
 from twillgpu.costs.record import PricedEdge, Problem
-from twillgpu.schedule.literals import Clauses, Literal, Order, negate
+from twillgpu.schedule.literals import Clauses, Literal, Order, Shifted, negate
+from twillgpu.schedule.symmetry import families
 from twillgpu.schedule.windows import Windows
 
 
@@ -23,6 +24,8 @@ class Question:
             group wider than it needs. A solution is best in the first objective, so nothing is lost where it exists.
         placement: demand places in the memories that the sum alone does not settle.
         spare: leave a part of SMEM free, so that places are likely to exist for what is found.
+        skew: slots between one sub-tile and the next, where they are to follow each other at equal distances (see
+            ``symmetry``); 0: no such demand. It only ever serves to find schedules.
         small_registers: register values of at most so many registers per thread are counted once per group that
             holds them instead of slot by slot (``up``), or not at all (``down``).
         groups: the group of every op where the partition is given, otherwise ``None``.
@@ -36,6 +39,7 @@ class Question:
     pure: bool = False
     placement: bool = False
     spare: bool = False
+    skew: int = 0
     small_registers: int = 0
     groups: tuple[tuple[str, int], ...] | None = None
     without: frozenset[str] = field(default=frozenset())
@@ -57,7 +61,8 @@ class Core:
         self.clauses = Clauses()
         self.ops = {op.name: op for op in self.problem.ops}
         self.anchor = windows.anchor
-        self.starts = {name: Order(self.clauses, name, *windows.of[name]) for name in self.ops}
+        self._leader: dict[str, tuple[str, int]] = {}
+        self.starts = self._starts(windows)
         self.base = Order(self.clauses, "base", 0, self.interval - 1)
         self._given = dict(question.groups or ())
         self.group_count = max(1, min(self.problem.groups.max, len(self.ops)))
@@ -77,6 +82,27 @@ class Core:
         self._during: dict[tuple[str, int, int], list[Literal]] = {}
         self._received: dict[tuple[str, int], Literal] = {}
         self._wide: dict[tuple[int, int], Literal] = {}
+
+    def _starts(self, windows: Windows) -> dict[str, Order]:
+        """Return the start of every op; those of later sub-tiles are the first one's, shifted, if asked for."""
+        skew = self.question.skew
+        for names in families(self.problem) if skew else ():
+            self._leader |= {name: (names[0], number * skew) for number, name in enumerate(names)}
+        spans = dict(windows.of)
+        for name, (leader, shift) in self._leader.items():
+            first, last = windows.of[name]
+            spans[leader] = (max(spans[leader][0], first - shift), min(spans[leader][1], last - shift))
+        orders: dict[str, Order] = {}
+        for name in self.ops:
+            if name not in self._leader or self._leader[name][0] == name:
+                first, last = spans[name]
+                orders[name] = Order(self.clauses, name, first, max(first, last))
+                if last < first:
+                    self.clauses.add()
+        for name, (leader, shift) in self._leader.items():
+            if name != leader:
+                orders[name] = Shifted(orders[leader], shift)
+        return {name: orders[name] for name in self.ops}
 
     def _group_literals(self, name: str) -> list[Literal]:
         if self.group_count == 1:
@@ -133,7 +159,8 @@ class Core:
 
     def slot(self, name: str, slot: int) -> Literal:
         """Return the literal "op starts in ``slot`` (modulo the interval)"."""
-        key = (name, slot % self.interval)
+        leader, shift = self._leader.get(name, (name, 0))
+        key = (leader, (slot - shift) % self.interval)
         if key not in self._slot:
             self._slot[key] = self._slot_literal(*key)
         return self._slot[key]

@@ -206,6 +206,8 @@ def _search_entry(result: SearchResult, limits: PriceOptions | None) -> dict[str
         "solver": result.solver,
         "version": result.version,
         "seconds": result.seconds,
+        "work": round(result.work, 3),
+        "limit": result.limit,
         "resolution": result.options.resolution,
         "slot_cycles": result.slot_cycles,
         "objective": dict(result.objective),

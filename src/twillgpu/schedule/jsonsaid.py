@@ -8,7 +8,7 @@ from typing import get_args
 
 from twillgpu.graph.document import Cursor
 from twillgpu.schedule.jsonlimits import LIMITS
-from twillgpu.schedule.record import SearchOptions, Status
+from twillgpu.schedule.record import Limit, SearchOptions, Status
 
 Check = Callable[[Cursor], object]
 """Raises ``InputError`` with the path where the value has another form; what it returns is not used."""
@@ -33,6 +33,10 @@ def _option(cursor: Cursor) -> None:
 
 def _status(cursor: Cursor) -> None:
     cursor.choice(get_args(Status))
+
+
+def _limit(cursor: Cursor) -> None:
+    cursor.choice(get_args(Limit))
 
 
 def _each(check: Check) -> Check:
@@ -93,6 +97,8 @@ _SEARCH: Mapping[str, Check] = {
     "solver": Cursor.text,
     "version": Cursor.text,
     "seconds": _number,
+    "work": _number,
+    "limit": _limit,
     "resolution": Cursor.integer,
     "slot_cycles": Cursor.integer,
     "objective": _any_key(_number),

@@ -237,3 +237,29 @@ class Order:
     def value(self, holds: Holds) -> int:
         """Return the integer in a solution."""
         return self.first + sum(1 for literal in self._ge if holds(literal))
+
+
+class Shifted(Order):
+    """Another integer plus a constant: it has no literals of its own."""
+
+    def __init__(self, order: Order, shift: int) -> None:
+        self.first = order.first + shift
+        self.last = order.last + shift
+        self._order = order
+        self._shift = shift
+
+    def ge(self, t: int) -> Literal:
+        """Return the literal "at least t"."""
+        return self._order.ge(t - self._shift)
+
+    def at(self, t: int) -> Literal:
+        """Return the literal "equal to t"."""
+        return self._order.at(t - self._shift)
+
+    def below(self, weight: int) -> list[Term]:
+        """Return a chain that sums to ``weight`` times what is missing from ``last``."""
+        return self._order.below(weight)
+
+    def value(self, holds: Holds) -> int:
+        """Return the integer in a solution."""
+        return self._order.value(holds) + self._shift

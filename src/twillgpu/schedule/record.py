@@ -13,6 +13,11 @@ Status = Literal["optimal", "feasible", "infeasible", "limit"]
 exists; ``limit``: a limit was reached before a schedule was found."""
 
 
+Limit = Literal["none", "work", "time", "call"]
+"""What ended a search without a proof: ``work``, ``time``: the limit in ``SearchOptions``; ``call``: a solver call at
+its own limit; ``none``: nothing (a proof, or a gap that is tolerated)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledOp:
     """Start of an op of iteration 0 in cycles, and the index of its group."""
@@ -139,6 +144,8 @@ class SearchResult:
         slot_cycles: resolution used.
         seconds: wall seconds.
         remarks: what else the method has to say, a sentence each.
+        work: deterministic work units used.
+        limit: what ended the search without a proof.
     """
 
     status: Status
@@ -158,3 +165,5 @@ class SearchResult:
     slot_cycles: int
     seconds: float
     remarks: tuple[str, ...] = ()
+    work: float = 0.0
+    limit: Limit = "none"

@@ -8,6 +8,9 @@ from twillgpu.costs.scale import slots
 EXACT_SLOTS = 48
 """Up to so many cycles an interval is searched cycle by cycle."""
 
+PLAIN_SLOTS = 128
+"""The same where all ops are in one group and registers are unlimited: models are small, latencies short."""
+
 
 SLOT_PRICE = 0.0015
 """What one more slot per iteration is worth, as relative growth of the unit loads by rounding: models grow with the
@@ -19,7 +22,8 @@ LATENCY_PRICE = 0.03
 
 def slot_cycles(problem: Problem, lower: int, resolution: int) -> int:
     """Return the cycles of a slot so that ``lower`` is about ``resolution`` slots, and rounding costs little."""
-    if lower <= max(EXACT_SLOTS, resolution):
+    plain = problem.groups.max == 1 and problem.registers is None
+    if lower <= max(PLAIN_SLOTS if plain else EXACT_SLOTS, resolution):
         return 1
     wanted = lower / resolution
     candidates = range(max(1, round(wanted * 0.8)), round(wanted * 1.2) + 1)

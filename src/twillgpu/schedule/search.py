@@ -15,13 +15,20 @@ from twillgpu.costs.record import Problem
 from twillgpu.schedule.ask import Progress
 from twillgpu.schedule.measure import measured
 from twillgpu.schedule.record import SearchOptions, SearchResult
+from twillgpu.schedule.resolution import slot_cycles
 from twillgpu.schedule.state import State
+
+HEURISTIC_STEPS = 32
+"""The heuristic's interval grows by one part in so many."""
 
 NEAR = 3
 """Intervals next to the bound, one slot apart, that are tried first."""
 
 GROWTH = 1.12
 """Beyond them, how much larger each interval is than the last: schedules are easier to find with room."""
+
+FINER, ROOM = 1.25, 1.05
+"""Slots (times the resolution) and interval (times the bound) of a second look where the first could not tell."""
 
 RETRIES = 3
 """Seeds tried at the coarse resolution where the solver could not tell at first."""
@@ -51,17 +58,43 @@ def search(problem: Problem, options: SearchOptions, progress: Progress | None =
 
 def _by_cycles(state: State) -> None:
     """Scan upwards cycle by cycle: an interval without a schedule is refuted, unless only places are missing."""
+    if state.asker.plain():
+        _place(state)
     interval = state.lower
-    while interval <= state.last and state.best is None and not state.asker.spent():
-        if state.find(interval, 1).schedule is None and interval == state.lower:
+    while interval <= _last(state) and not state.asker.spent():
+        if state.find(interval, 1).schedule is not None:
+            break
+        if interval == state.lower:
             state.refute(1)
         interval = max(interval + 1, state.lower)
     _settle(state)
 
 
+def _place(state: State) -> None:
+    """Keep what the heuristic finds at the smallest interval: better than none where the solver cannot tell."""
+    interval = state.lower
+    while state.best is None and interval <= state.last:
+        found = state.asker.iterative(interval, 1, state.lower)
+        if found is not None:
+            state.keep(found.schedule, (interval, 1), proved=found.proved)
+        interval += max(1, interval // HEURISTIC_STEPS)
+
+
+def _last(state: State) -> int:
+    """Return the last interval at which a schedule would be news."""
+    if state.best is None:
+        return state.last
+    settled = state.proved or state.asker.rough(state.best.ii_cycles)
+    return state.best.ii_cycles - (1 if settled else 0)
+
+
 def _by_slots(state: State) -> None:
     """Find a schedule near the bound, close in on the bound, then raise the bound or refine the slots."""
-    _climb(state)
+    if state.asker.skewing():
+        _climb_skewed(state)
+    if state.best is None:
+        _climb(state)
+    _regroup(state)
     _fall_back(state)
     _close_in(state)
     _retry(state)
@@ -94,6 +127,31 @@ def _climb(state: State) -> None:
             return
         near = not state.unknown and interval < (first + NEAR - 1) * state.slot
         interval = interval + state.slot if near else interval * GROWTH
+
+
+def _climb_skewed(state: State) -> None:
+    """Ask for schedules in which sub-tiles follow each other at equal distances, with more and more room."""
+    interval = float(-(-state.lower // state.slot) * state.slot)
+    while state.best is None and interval < 2 * state.lower and state.searching():
+        count, slot = _slots(state, interval)
+        state.keep(state.asker.find_skewed(count, slot, state.lower), (count, slot), proved=False)
+        interval *= GROWTH
+
+
+def _regroup(state: State) -> None:
+    """Where the solver could not tell at the bound, look in finer slots with a little room, then in those groups.
+
+    With rounding that costs less, schedules are easier to find; with the groups given, easier still.
+    """
+    if not state.unknown or not state.open():
+        return
+    slot = slot_cycles(state.problem, state.lower, round(FINER * state.options.resolution))
+    roomy = -(-round(ROOM * state.lower) // slot)
+    found = state.asker.find_any(roomy, slot, state.lower, 0).schedule
+    state.keep(found, (roomy, slot), proved=False)
+    if found is not None and state.open():
+        count = -(-state.lower // slot)
+        state.keep(state.asker.find_given(found, count, slot, state.lower), (count, slot), proved=False)
 
 
 def _fall_back(state: State) -> None:
@@ -172,4 +230,6 @@ def _result(state: State, seconds: float) -> SearchResult:
         options=options,
         slot_cycles=state.slot,
         seconds=seconds,
+        work=state.asker.work,
+        limit=state.limit(),
     )

@@ -6,7 +6,7 @@ from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import Problem
 from twillgpu.schedule.ask import Asker, Found, Progress
 from twillgpu.schedule.reasons import reason
-from twillgpu.schedule.record import Refuted, Schedule, SearchOptions, Status
+from twillgpu.schedule.record import Limit, Refuted, Schedule, SearchOptions, Status
 from twillgpu.schedule.resolution import MOST_STAGES, default_stages, longest_path, serial_interval, slot_cycles
 
 SHARE = 0.8
@@ -61,10 +61,22 @@ class State:
             return self.lower <= self.last
         return self.best.ii_cycles > self.lower
 
+    def limit(self) -> Limit:
+        """Return what ended the search without a proof."""
+        if self.status() in ("optimal", "infeasible"):
+            return "none"
+        if not self.asker.in_time():
+            return "time"
+        if self.asker.spent():
+            return "work"
+        return "call" if self._wide() else "none"
+
+    def _wide(self) -> bool:
+        return self.best is None or self.best.ii_cycles > self.lower * (1 + self.options.gap)
+
     def open(self) -> bool:
         """Return whether the gap is wider than the user tolerates and effort is left."""
-        wide = self.best is None or self.best.ii_cycles > self.lower * (1 + self.options.gap)
-        return self.gap() and wide and not self.asker.spent()
+        return self.gap() and self._wide() and not self.asker.spent()
 
     def searching(self) -> bool:
         """Return whether to look for better schedules at the coarse resolution; the rest of the effort refutes."""
@@ -85,8 +97,11 @@ class State:
         return found
 
     def keep(self, found: Schedule | None, place: tuple[int, int], *, proved: bool) -> None:
-        """Keep a schedule of a smaller interval than the best one."""
-        if found is not None and (self.best is None or found.ii_cycles < self.best.ii_cycles):
+        """Keep a schedule of a smaller interval than the best one, or of the same and proved best."""
+        if found is None:
+            return
+        same = self.best is not None and found.ii_cycles == self.best.ii_cycles and proved and not self.proved
+        if self.best is None or found.ii_cycles < self.best.ii_cycles or same:
             self.best, self.proved, self.place = found, proved, place
 
     def refute(self, slot: int) -> None:

@@ -43,6 +43,11 @@ def _anchor(problem: Problem) -> str:
     return problem.ops[max(range(len(problem.ops)), key=longest)].name
 
 
+def heights(problem: Problem, interval: int) -> dict[str, int] | None:
+    """Return the longest path from every op to the end of the iteration, ``None`` on a circuit of positive length."""
+    return _longest_paths(problem, interval, forward=False)
+
+
 def _longest_paths(problem: Problem, interval: int, *, forward: bool) -> dict[str, int] | None:
     """Return the longest path to (or, backward, from) every op, ``None`` on a circuit of positive length."""
     length = {op.name: 0 if forward else max(1, op.latency_cycles) for op in problem.ops}

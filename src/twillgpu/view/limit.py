@@ -16,13 +16,9 @@ PAPER_PROVES = (
 
 
 def limit_reached(result: SearchResult) -> str:
-    """Return one sentence for a result that is ``feasible`` or ``limit``.
-
-    The work spent is not part of a result, but a search that ends with a wide gap before it has refined its slots to
-    one cycle can only have ended at its work limit; otherwise a solver call may have ended at its own.
-    """
+    """Return one sentence for a result that is ``feasible`` or ``limit``."""
     options = result.options
-    if result.seconds >= options.time_limit_seconds:
+    if result.limit == "time" or result.seconds >= options.time_limit_seconds:
         limit, more = number(options.time_limit_seconds), number(MORE * options.time_limit_seconds)
         return f"stopped at the time limit of {limit} s; try --time-limit {_plain(more)}"
     if result.method == "paper":
@@ -32,13 +28,13 @@ def limit_reached(result: SearchResult) -> str:
             f"the gap is within the {options.gap:.1%} at which no finer slots are tried; a larger --resolution "
             f"(here {options.resolution}) may close it"
         )
-    limit = f"the work limit of {number(options.work_limit)} units"
     units = _plain(number(MORE * options.work_limit))
     longer = MORE * options.work_limit > options.time_limit_seconds
     more = f"--work-limit {units}" + (f" --time-limit {units}" if longer else "")
-    if result.schedule is not None and min(attempt.slot_cycles for attempt in result.attempts) > 1:
-        return f"stopped at {limit}; try {more}"
-    return f"stopped at {limit}, or a solver call at its own; try {more}, another --seed or --resolution"
+    if result.limit == "work":
+        return f"stopped at the work limit of {number(options.work_limit)} units; try {more}"
+    spent = f"{number(round(result.work, 1))} of {number(options.work_limit)} units used"
+    return f"a solver call stopped at its own limit ({spent}); try another --seed or --resolution"
 
 
 def _within_gap(result: SearchResult) -> bool:
