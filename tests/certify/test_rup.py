@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twillgpu.certify.rup import check_refutation
 from twillgpu.schedule import sat
 
-SQUARE = [(1, 2), (1, -2), (-1, 2), (-1, -2)]
+SQUARE: list[tuple[int, ...]] = [(1, 2), (1, -2), (-1, 2), (-1, -2)]
 """All four clauses over two variables: refuted by the lemma 1."""
 
 clause = st.lists(st.integers(1, 5).flatmap(lambda v: st.sampled_from((v, -v))), min_size=1, max_size=3).map(tuple)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from twillgpu.certify.storage import apart_pairs, least_latency, storage_is_short
 from twillgpu.costs.record import PricedEdge, Problem
 
 Why = str
@@ -14,15 +13,13 @@ def derive(problem: Problem, name: str, cycles: int) -> Why:
     """Return why every interval below ``cycles`` is too small for the resource ``name``, or an empty text.
 
     Units and circuits: the inequality that fails at ``cycles - 1`` fails at every smaller interval. Memories and
-    registers are not derived anew here.
+    registers are looked at interval by interval.
     """
     if cycles <= 1:
         return "an interval is at least 1 cycle"
-    derivations: dict[str, Callable[[Problem, int], Why]] = {"recurrence": _recurrence}
-    units = {unit.name for unit in problem.units}
-    if name in units:
+    if any(unit.name == name for unit in problem.units):
         return _unit(problem, name, cycles - 1)
-    return derivations[name](problem, cycles - 1) if name in derivations else ""
+    return _recurrence(problem, cycles - 1) if name == "recurrence" else storage_is_short(problem, name, cycles)
 
 
 def _unit(problem: Problem, name: str, interval: int) -> Why:
@@ -37,7 +34,8 @@ def _unit(problem: Problem, name: str, interval: int) -> Why:
 def _recurrence(problem: Problem, interval: int) -> Why:
     """The latencies around a circuit exceed distance x interval; the circuit is found and added up again."""
     circuit = _positive_circuit(problem, interval)
-    latency = sum(edge.latency_cycles for edge in circuit)
+    apart = apart_pairs(problem)
+    latency = sum(least_latency(edge, apart) for edge in circuit)
     distance = sum(edge.distance for edge in circuit)
     if not circuit or latency <= distance * interval:
         return ""
@@ -47,13 +45,14 @@ def _recurrence(problem: Problem, interval: int) -> Why:
 
 def _positive_circuit(problem: Problem, interval: int) -> list[PricedEdge]:
     """Return a circuit of positive length by Bellman and Ford, empty if there is none."""
+    apart = apart_pairs(problem)
     length = {op.name: 0 for op in problem.ops}
     reached: dict[str, PricedEdge] = {}
     changed = ""
     for _ in range(len(length) + 1):
         changed = ""
         for edge in problem.edges:
-            found = length[edge.tail] + edge.latency_cycles - edge.distance * interval
+            found = length[edge.tail] + least_latency(edge, apart) - edge.distance * interval
             if found > length[edge.head]:
                 length[edge.head], reached[edge.head], changed = found, edge, edge.head
         if not changed:

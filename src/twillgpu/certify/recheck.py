@@ -134,9 +134,7 @@ def _check_status(certificate: Certificate, contents: Contents, last: int) -> No
     if [claim.first_cycles for claim in scheduled] != [interval]:
         raise _refused(contents, "claims", f"none is about the schedule of {interval} cycles")
     if (contents.status == "optimal") != (contents.lower_bound_cycles == interval):
-        raise _refused(
-            contents, "schedule.status", f"{contents.status!r} does not fit {interval} cycles and the bound"
-        )
+        raise _refused(contents, "schedule.status", f"{contents.status} does not fit {interval} cycles")
 
 
 def _refused(contents: Contents, path: str, what: str) -> InputError:

@@ -1,8 +1,7 @@
 """A scheduling question as SMT-LIB 2 text (QF_LIA): starts and groups are integers, rules as in the formulation.
 
-Nothing here is shared with the clausal model: lifetimes are intervals, what is live at a time is counted with integer
-division (instances begun less instances ended), and sums are looked at where something begins, since they only rise
-there.
+Nothing here is shared with the clausal model: whatever holds modulo the interval is told instance by instance with
+differences of starts, and sums are looked at where something begins, since they only rise there.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal as Choice
 
 from twillgpu.certify import smt_limits
-from twillgpu.certify.smt_text import Text
+from twillgpu.certify.smt_text import Moment, Text
 from twillgpu.costs.record import PricedEdge, PricedOp, Problem
 from twillgpu.schedule.record import Schedule
 
@@ -33,7 +32,7 @@ class SmtQuestion:
 
 def question_text(question: SmtQuestion, schedule: Schedule | None = None) -> str:
     """Return the question as a complete SMT-LIB script; with ``schedule``, whether it is a solution."""
-    text = Text(question.problem, question.interval)
+    text = Text(question.problem, question.interval, question.stages)
     text.comment(
         f"{question.problem.name} on {question.problem.machine}: interval {question.interval} slots, "
         f"at most {question.stages} stages, times {question.rounding}"
@@ -77,19 +76,14 @@ def _capacity(text: Text, question: SmtQuestion) -> None:
         if sum(use.amount * -(-use.cycles // text.interval) for _, use in runs) <= unit.capacity:
             continue
         for name, begun in runs:
-            moment = f"(+ {text.start(name)} {begun.offset})"
+            moment = Moment(op=name, cycles=begun.offset)
             held = []
             for other, use in runs:
                 turns, rest = divmod(use.cycles, text.interval)
-                since = f"(mod (- {moment} (+ {text.start(other)} {use.offset})) {text.interval})"
                 held.append(str(turns * use.amount))
-                held.append(
-                    str(use.amount if rest else 0)
-                    if use is begun and other == name
-                    else f"(ite (< {since} {rest}) {use.amount} 0)"
-                    if rest
-                    else "0"
-                )
+                if rest:
+                    covers = text.since(moment, Moment(op=other, cycles=use.offset), 0, rest - 1)
+                    held.append(text.weighted(use.amount, covers))
             text.check(f"(<= {text.total(held)} {unit.capacity})")
 
 
@@ -143,11 +137,12 @@ def _concurrency(text: Text, question: SmtQuestion) -> None:
             window = _window(question.problem, other)
             if other.name == waiter.name or window <= first or waits == "false":
                 continue
-            both = f"(and {waits} {text.same(waiter.name, other.name)})"
-            since = f"(mod (- {text.start(waiter.name)} {text.start(other.name)}) {text.interval})"
-            busy = f"(and (<= {first} {since}) (< {since} {window}))"
+            both = text.all_of((waits, text.same(waiter.name, other.name)))
             # A window of whole turns covers every slot, that of the op's own start included.
-            text.check(f"(not {both})" if window - first >= text.interval else f"(=> {both} (not {busy}))")
+            if window - first < text.interval:
+                busy = text.since(Moment(op=waiter.name), Moment(op=other.name), first, window - 1)
+                both = text.all_of((both, busy))
+            text.check(f"(not {both})")
 
 
 def _window(problem: Problem, op: PricedOp) -> int:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from twillgpu.certify.smt_text import Text
+from twillgpu.certify.smt_text import Moment, Text
 from twillgpu.costs.record import PricedEdge, PricedOp, PricedValue
 from twillgpu.machine.record import Memory, Registers
+
+Edges = tuple[tuple[str, Moment], ...]
+"""Conditions and moments: the first (or last) of the moments whose condition holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """Weight that is live during [begin, end) of every iteration where ``present`` holds; all the time if pinned."""
+    """Weight that is live in every iteration from the first of ``begins`` to the last of ``ends``, where ``present``
+    holds; all the time if pinned.
+    """
 
     weight: int
     present: str
-    begin: str = ""
-    end: str = ""
+    begins: Edges = ()
+    ends: Edges = ()
     pinned: bool = False
 
 
@@ -52,9 +57,9 @@ class Values:
         aliased = self.held(members[0]).alias is not None
         return aliased and any(edge.distance for name in members for edge in self.readers[name])
 
-    def read_end(self, edge: PricedEdge, cycles: int) -> str:
+    def read_end(self, edge: PricedEdge, cycles: int) -> Moment:
         """Return the moment ``cycles`` after the reader's start, in the iteration that reads."""
-        return self.text.plus(edge.head, edge.distance * self.text.interval + cycles)
+        return Moment(op=edge.head, cycles=edge.distance * self.text.interval + cycles)
 
 
 def registers(text: Text) -> None:
@@ -63,30 +68,40 @@ def registers(text: Text) -> None:
     if limits is None:
         return
     values = Values(text)
-    horizon = str(10**9)
     for group in range(text.group_count):
         step = text.declare(f"step{group}")
         text.check(f"(= {text.quota(group)} (* {limits.quota_step} {step}))")
         text.check(f"(<= {limits.smallest} {text.quota(group)} {limits.largest})")
-        lives = [*_residents(text, group), *_homes(values, group, horizon), *_copies(values, group, horizon)]
+        lives = [*_residents(text, group), *_homes(values, group), *_copies(values, group)]
         room = f"(- {text.quota(group)} {limits.overhead_per_thread})"
-        _fit(text, lives, room, [text.start(name) for name in values.ops])
+        _fit(text, lives, room, [Moment(op=name) for name in values.ops])
     _file(text, limits)
 
 
-def _fit(text: Text, lives: list[Life], room: str, moments: list[str]) -> None:
+def _fit(text: Text, lives: list[Life], room: str, moments: list[Moment]) -> None:
     """Assert that what is live fits at every moment at which something may begin."""
-    always = [f"(ite {life.present} {life.weight} 0)" for life in lives if life.pinned]
+    always = [text.weighted(life.weight, life.present) for life in lives if life.pinned]
     passing = [life for life in lives if not life.pinned]
     if not passing:
         text.check(f"(<= {text.total(always)} {room})" if always else "true")
         return
     constant = text.define(text.total(always))
     for moment in moments:
-        now = [
-            f"(ite {life.present} (* {life.weight} {text.live(life.begin, life.end, moment)}) 0)" for life in passing
-        ]
+        now = [text.weighted(life.weight, live) for life in passing for live in _instances(text, life, moment)]
         text.check(f"(<= {text.total([constant, *now])} {room})")
+
+
+def _instances(text: Text, life: Life, moment: Moment) -> Iterator[str]:
+    """Yield for every iteration whether its instance is live at a moment: begun, and not ended."""
+    longest = max(abs(other.cycles) for _, other in (*life.begins, *life.ends)) + abs(moment.cycles)
+    reach = text.stages + 1 + longest // text.interval
+    for turn in range(-reach, text.stages + 1):
+        begun = text.any_of(text.all_of((cond, text.not_later(at, moment, turn))) for cond, at in life.begins)
+        going = text.any_of(
+            text.all_of((cond, text.not_later(replace(moment, cycles=moment.cycles + 1), at, -turn)))
+            for cond, at in life.ends
+        )
+        yield text.all_of((life.present, begun, going))
 
 
 def _residents(text: Text, group: int) -> Iterator[Life]:
@@ -95,7 +110,7 @@ def _residents(text: Text, group: int) -> Iterator[Life]:
         yield Life(weight=resident.registers_per_thread, present=used, pinned=True)
 
 
-def _homes(values: Values, group: int, horizon: str) -> Iterator[Life]:
+def _homes(values: Values, group: int) -> Iterator[Life]:
     """Yield what is live of each storage in a group that holds one of its writers."""
     text = values.text
     for members in values.classes("registers"):
@@ -104,23 +119,23 @@ def _homes(values: Values, group: int, horizon: str) -> Iterator[Life]:
         if values.pinned(members):
             yield Life(weight=weight, present=present, pinned=True)
             continue
-        begin = text.extreme("<", [(text.is_in(name, group), text.start(name)) for name in members], horizon)
-        ends = [end for name in members for end in _home_ends(values, name, group)]
-        yield Life(weight=weight, present=present, begin=begin, end=text.extreme(">", ends, "0"))
+        begins = tuple((text.is_in(name, group), Moment(op=name)) for name in members)
+        ends = tuple(end for name in members for end in _home_ends(values, name, group))
+        yield Life(weight=weight, present=present, begins=begins, ends=ends)
 
 
-def _home_ends(values: Values, name: str, group: int) -> Iterator[tuple[str, str]]:
+def _home_ends(values: Values, name: str, group: int) -> Iterator[tuple[str, Moment]]:
     text, op = values.text, values.ops[name]
     here = text.is_in(name, group)
-    yield here, text.plus(name, op.latency_cycles)
+    yield here, Moment(op=name, cycles=op.latency_cycles)
     for edge in values.readers[name]:
         there = text.is_in(edge.head, group)
         yield text.all_of((here, there)), values.read_end(edge, edge.read_cycles)
-        written = text.plus(name, op.latency_cycles + op.handoff_cycles)
+        written = Moment(op=name, cycles=op.latency_cycles + op.handoff_cycles)
         yield text.all_of((here, f"(not {there})")), written
 
 
-def _copies(values: Values, group: int, horizon: str) -> Iterator[Life]:
+def _copies(values: Values, group: int) -> Iterator[Life]:
     """Yield what is live of each value in a group that only reads it."""
     text = values.text
     for members in values.classes("registers"):
@@ -131,13 +146,12 @@ def _copies(values: Values, group: int, horizon: str) -> Iterator[Life]:
                 continue
             away = f"(not {text.is_in(name, group)})"
             reads = [(text.is_in(edge.head, group), edge) for edge in edges]
-            begin = text.extreme("<", [(here, values.read_end(edge, 0)) for here, edge in reads], horizon)
-            held = [
+            begins = tuple((here, values.read_end(edge, 0)) for here, edge in reads)
+            ends = tuple(
                 (here, values.read_end(edge, max(edge.read_cycles, values.ops[edge.head].issue_cycles)))
                 for here, edge in reads
-            ]
-            present = text.all_of((away, text.any_of(here for here, _ in reads)))
-            yield Life(weight=weight, present=present, begin=begin, end=text.extreme(">", held, "0"))
+            )
+            yield Life(weight=weight, present=away, begins=begins, ends=ends)
 
 
 def _file(text: Text, limits: Registers) -> None:
@@ -164,12 +178,12 @@ def memories(text: Text, *, down: bool) -> None:
     for memory in text.problem.memories:
         room = (memory.capacity_bytes - fixed.get(memory.name, 0)) // memory.alignment_bytes
         lives = [_buffer(values, members, memory, down=down) for members in values.classes(memory.name)]
-        moments = [text.start(name) for name, op in values.ops.items() if op.value and op.value.space == memory.name]
+        moments = [Moment(op=name) for name, op in values.ops.items() if op.value and op.value.space == memory.name]
         if memory.name == "smem" and not down and text.problem.rules.cross_group and text.group_count > 1:
             for op in values.ops.values():
                 staged = list(_staging(values, op, memory))
                 lives += staged
-                moments += [life.begin for life in staged]
+                moments += [moment for life in staged for _, moment in life.begins]
         _fit(text, lives, str(room), moments)
 
 
@@ -179,7 +193,6 @@ def _units(size: int, memory: Memory) -> int:
 
 def _buffer(values: Values, members: list[str], memory: Memory, *, down: bool) -> Life:
     """Return the lifetime of a storage: while it is written, and until the last reader has read it."""
-    text = values.text
     weight = _units(max(values.held(name).bytes for name in members), memory)
     if values.pinned(members):
         return Life(weight=weight, present="true", pinned=True)
@@ -187,10 +200,10 @@ def _buffer(values: Values, members: list[str], memory: Memory, *, down: bool) -
     for name in members:
         op = values.ops[name]
         filling = op.latency_cycles if values.readers[name] else op.real_latency_cycles
-        ends.append(("true", text.plus(name, filling if down else max(1, filling))))
+        ends.append(("true", Moment(op=name, cycles=filling if down else max(1, filling))))
         ends += [("true", values.read_end(edge, edge.read_cycles)) for edge in values.readers[name]]
-    begin = text.extreme("<", [("true", text.start(name)) for name in members[1:]], text.start(members[0]))
-    return Life(weight=weight, present="true", begin=begin, end=text.extreme(">", ends, "0"))
+    begins = tuple(("true", Moment(op=name)) for name in members)
+    return Life(weight=weight, present="true", begins=begins, ends=tuple(ends))
 
 
 def _staging(values: Values, op: PricedOp, memory: Memory) -> Iterator[Life]:
@@ -203,8 +216,6 @@ def _staging(values: Values, op: PricedOp, memory: Memory) -> Iterator[Life]:
     ]
     if not away:
         return
-    begin = text.plus(op.name, op.latency_cycles)
-    end = text.extreme(">", [(cond, values.read_end(edge, 0)) for cond, edge in away], begin)
-    yield Life(
-        weight=_units(op.staging_bytes, memory), present=text.any_of(cond for cond, _ in away), begin=begin, end=end
-    )
+    begins = (("true", Moment(op=op.name, cycles=op.latency_cycles)),)
+    ends = tuple((crosses, values.read_end(edge, 0)) for crosses, edge in away)
+    yield Life(weight=_units(op.staging_bytes, memory), present="true", begins=begins, ends=ends)

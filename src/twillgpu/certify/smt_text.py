@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from twillgpu.costs.record import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """So many slots after the start of an op."""
+
+    op: str
+    cycles: int = 0
 
 
 class Text:
     """Declarations and assertions in the order in which they are made.
 
     Attributes:
-        problem, interval: what is asked about, in slots.
+        problem, interval, stages: what is asked about, in slots.
         group_count: groups that there may be.
     """
 
-    def __init__(self, problem: Problem, interval: int) -> None:
+    def __init__(self, problem: Problem, interval: int, stages: int) -> None:
         self.problem = problem
         self.interval = interval
+        self.stages = stages
         self.group_count = max(1, min(problem.groups.max, len(problem.ops)))
         self._numbers = {op.name: number for number, op in enumerate(problem.ops)}
         self._head: list[str] = []
@@ -95,9 +105,16 @@ class Text:
             return kept[0] if kept else "0"
         return f"(+ {' '.join(kept)})"
 
+    def weighted(self, weight: int, formula: str) -> str:
+        """Return the weight if the formula holds, otherwise 0."""
+        if formula in ("true", "false"):
+            return str(weight) if formula == "true" else "0"
+        return f"(ite {formula} {weight} 0)"
+
     def any_of(self, formulas: Iterable[str]) -> str:
         """Return the disjunction."""
         kept = list(dict.fromkeys(formulas))
+        kept = [formula for formula in kept if formula != "false"]
         if "true" in kept:
             return "true"
         if len(kept) <= 1:
@@ -107,23 +124,28 @@ class Text:
     def all_of(self, formulas: Iterable[str]) -> str:
         """Return the conjunction."""
         kept = [formula for formula in dict.fromkeys(formulas) if formula != "true"]
+        if "false" in kept:
+            return "false"
         if len(kept) <= 1:
             return kept[0] if kept else "true"
         return f"(and {' '.join(kept)})"
 
-    def extreme(self, relation: str, candidates: Iterable[tuple[str, str]], otherwise: str) -> str:
-        """Return a symbol for the least (``<``) or largest (``>``) value whose condition holds, or ``otherwise``."""
-        best = otherwise
-        for condition, value in candidates:
-            better = f"({relation} {value} {best})"
-            best = self.define(f"(ite {self.all_of((condition, better))} {value} {best})")
-        return best
+    def not_later(self, first: Moment, second: Moment, shift: int = 0) -> str:
+        """Return the formula "``first``, ``shift`` intervals later, is not after ``second``"."""
+        limit = second.cycles - first.cycles - shift * self.interval
+        if first.op == second.op:
+            return "true" if limit >= 0 else "false"
+        return f"(<= (- {self.start(first.op)} {self.start(second.op)}) {self.number(limit)})"
 
-    def plus(self, name: str, cycles: int) -> str:
-        """Return an op's start and some slots later."""
-        return f"(+ {self.start(name)} {self.number(cycles)})" if cycles else self.start(name)
-
-    def live(self, begin: str, end: str, moment: str) -> str:
-        """Return how many instances of a lifetime are live at a moment: those begun less those ended."""
-        begun = f"(div (- {moment} {begin}) {self.interval})"
-        return f"(- {begun} (div (- {moment} {end}) {self.interval}))"
+    def since(self, moment: Moment, start: Moment, first: int, last: int) -> str:
+        """Return the formula "``moment`` is ``first`` to ``last`` slots after ``start``, modulo the interval"."""
+        reach = self.stages + 1 + abs(moment.cycles - start.cycles) // self.interval
+        return self.any_of(
+            self.all_of(
+                (
+                    self.not_later(replace(start, cycles=start.cycles + first), moment, shift),
+                    self.not_later(replace(moment, cycles=moment.cycles - last), start, -shift),
+                )
+            )
+            for shift in range(-reach, reach + 1)
+        )
