@@ -105,30 +105,36 @@ def _beside(base: Variant, forced: Sequence[Forced], questions: Questions) -> It
 
 
 def _to_bound(base: Variant, families: tuple[Family, ...], changes: tuple[Change, ...], questions: Questions) -> Way:
-    """Return the least of the amounts of the table that helps, and what reaching the next bound gives."""
+    """Return the least of the amounts of the table that helps, and what reaching the next bound gives.
+
+    Where less than the table's amounts reaches the next bound, it is the least if it helps, too.
+    """
     least, asked = None, None
-    for tried in _ascending(base, changes):
+    for tried in _of_table(base, changes):
         relaxed = questions.relaxed(tried)
         asked = relaxed or asked
         if relaxed is None or questions.better(relaxed):
             least = relaxed
             break
-    further = questions.relaxed(changes) if least is not None else None
-    if least is None or further is None:
-        return Way(families=families, least=least, most=None if least else asked, answered=False)
-    return Way(families=families, least=least, most=further if _gains(further, least) else None)
+    further = questions.relaxed(changes)
+    asked = further or asked
+    if further is not None and questions.better(further):
+        if least is None or _growth(changes) <= _growth(least.changes):
+            return Way(families=families, least=further)
+        return Way(families=families, least=least, most=further if _gains(further, least) else None)
+    return Way(families=families, least=least, most=asked if least is None else None, answered=further is not None)
 
 
-def _ascending(base: Variant, changes: tuple[Change, ...]) -> list[tuple[Change, ...]]:
-    """Return the changes that lead to the next bound among those of the table, the smallest first."""
-    table = [
+def _of_table(base: Variant, changes: tuple[Change, ...]) -> list[tuple[Change, ...]]:
+    """Return the changes with the amounts of the table, the smallest first; latencies stay as they are."""
+    found = [
         tuple(
             change if change.family.kind == "latency" else replace(change, after=raised(base, change.family, percent))
             for change in changes
         )
         for percent in PERCENT
     ]
-    return sorted(dict.fromkeys([changes, *table]), key=_growth)
+    return list(dict.fromkeys(found))
 
 
 def _growth(changes: Sequence[Change]) -> float:

@@ -47,7 +47,9 @@ def _bound(explanation: Explanation) -> str:
     unit = explanation.unit
     if unit is not None and unit.unit == binding.name:
         shares = f" ({unit.capacity} shares)" if unit.capacity > 1 else ""
-        return f"unit {unit.unit}{shares} which is never idle: {unit_words(unit)}"
+        found = explanation.result.schedule
+        busy = "never idle" if found is not None and found.ii_cycles == binding.cycles else "busy"
+        return f"unit {unit.unit}{shares} which is {busy}: {unit_words(unit)}"
     return f"{binding.name}: {bound_reason(binding)}"
 
 
