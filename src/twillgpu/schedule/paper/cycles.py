@@ -35,14 +35,13 @@ def in_cycles(
     starts = {name: start - first for name, start in answer.starts.items()}
     groups = answer.groups
     units = [stretch * cycles_per_unit for stretch in STRETCHES]
-    stretched = [_stretched(problem, starts, groups, interval, unit) for unit in units]
-    layouts = [layout for layout in stretched if _fits(problem, groups, *layout)]
+    layouts = [_stretched(problem, starts, groups, interval, unit) for unit in units]
     layouts.append(_one_after_the_other(problem, starts, interval))
     found = []
     for period, laid in layouts:
         draft = Answer(outcome="feasible", starts=laid, groups=groups, work=0.0, seconds=0.0)
         schedule = finish(problem, draft, slots=period, slot_cycles=1, lower=lower, stages=stages)
-        if schedule is not None and _in_order(problem, schedule):
+        if schedule is not None and _sound(problem, schedule):
             found.append(schedule)
     return min(found, key=lambda schedule: schedule.ii_cycles) if found else None
 
@@ -163,19 +162,22 @@ def _ranks(problem: Problem) -> dict[str, int]:
     return rank
 
 
-def _in_order(problem: Problem, schedule: Schedule) -> bool:
-    """Return whether every edge holds: the last resort of ``finish`` is the layout itself, sound or not."""
+def _sound(problem: Problem, schedule: Schedule) -> bool:
+    """Return whether edges, units and waits hold: where a layout breaks one of them, what follows from it may, too.
+
+    Registers and places are sound in every schedule that ``finish`` returns.
+    """
     starts = {op.name: op.start_cycle for op in schedule.ops}
     groups = {op.name: op.group for op in schedule.ops}
 
     def holds(edge: PricedEdge) -> bool:
         return starts[edge.head] + edge.distance * schedule.ii_cycles >= starts[edge.tail] + _delay(edge, groups)
 
-    return all(holds(edge) for edge in problem.edges)
+    return all(holds(edge) for edge in problem.edges) and _fits(problem, groups, schedule.ii_cycles, starts)
 
 
 def _fits(problem: Problem, groups: dict[str, int], period: int, starts: dict[str, int]) -> bool:
-    """Return whether units and waits are sound in a layout: the polish keeps both as they are."""
+    """Return whether no unit is held too often and no wait falls into the issue of its group."""
     return all(_most(problem, unit.name, period, starts) <= unit.capacity for unit in problem.units) and not any(
         _waits_at_issue(problem, groups, period, starts)
     )
