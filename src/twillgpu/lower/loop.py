@@ -26,7 +26,7 @@ from twillgpu.lower.record import (
 from twillgpu.lower.sequence import Draft, Item, Observe, Regions, expand, shifted
 from twillgpu.lower.sheet import Sheet
 from twillgpu.lower.steps import Step
-from twillgpu.lower.storage import Touch
+from twillgpu.lower.storage import Touch, members_of
 from twillgpu.lower.synchronise import LoopBarrier, Synchronised
 
 _ASYNCHRONOUS = ("tma", "tma_store", "wgmma", "tcgen05")
@@ -177,7 +177,7 @@ def _work(loop: LoopSheet, step: Step, iteration: Iteration) -> Iterator[Draft]:
         full = _signalled(loop, step) if step.engine == "tma" else ()
         yield Execute(
             op=step.op,
-            members=loop.sheet.ops[step.op].members,
+            members=members_of(loop.sheet, step.op),
             engine=step.engine,
             iteration=iteration,
             reads=(*reads, *loop.fixed.get(step.op, ())),
