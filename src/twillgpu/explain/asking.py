@@ -165,10 +165,15 @@ class Questions:
         return _record(self.base, variants[0], changes, self._lower, interval)
 
     def _best(self, variants: tuple[Variant, ...], changes: tuple[Change, ...]) -> Relaxed:
-        """Return the best of all variants; the next is asked where the last one is not at its bound."""
+        """Return the best of all variants: first each is asked at its bound, then each further up."""
         best: Relaxed | None = None
+        several = len(variants) > 1 and self.schedule is not None
+        for variant in variants if several else ():
+            at_bound = self._at_bound(variant)
+            if at_bound is not None:
+                return self._answer(variant, changes, _least_bound(variants), at_bound)
         for variant in variants:
-            found = self._solve(variant, changes)
+            found = self._solve(variant, changes, asked=several)
             if best is None:
                 best = found
             else:
@@ -179,27 +184,38 @@ class Questions:
         assert best is not None  # noqa: S101  # there is a variant
         return best
 
-    def _solve(self, variant: Variant, changes: tuple[Change, ...]) -> Relaxed:
+    def _at_bound(self, variant: Variant) -> Schedule | None:
+        """Return a schedule at the variant's bound, rounded up to slots, if there is one."""
+        lower = bounds(variant.problem).binding.cycles
+        slot = slot_cycles(variant.problem, lower, self._options.resolution)
+        found = self._asker(variant).find(-(-lower // slot), slot, lower).schedule
+        within = found is not None and (self.schedule is None or found.ii_cycles < self.schedule.ii_cycles)
+        return found if within else None
+
+    def _solve(self, variant: Variant, changes: tuple[Change, ...], *, asked: bool) -> Relaxed:
         never = False
         if self.schedule is None:
             result = search(variant.problem, replace(self._fresh(), max_stages=variant.stages), self._progress)
             self.count += len(result.attempts)
             best, lower, never = result.schedule, result.lower_bound_cycles, result.status == "infeasible"
         else:
-            best, lower = self._improve(variant, self.schedule.ii_cycles)
+            best, lower = self._improve(variant, self.schedule.ii_cycles, asked=asked)
+        return replace(self._answer(variant, changes, lower, best), infeasible=never)
+
+    def _answer(self, variant: Variant, changes: tuple[Change, ...], lower: int, best: Schedule | None) -> Relaxed:
         if best is not None:
             _insist(variant, best)
         known = [found.ii_cycles for found in (best, self.schedule) if found is not None]
         answer = _record(self.base, variant, changes, lower, min(known, default=None))
         over = _over(self.base, variant, best) if best is not None else ()
-        return replace(answer, groups=over, solved=True, infeasible=never)
+        return replace(answer, groups=over, solved=True)
 
-    def _improve(self, variant: Variant, interval: int) -> tuple[Schedule | None, int]:
-        """Return the best schedule found below ``interval``, and the proved bound."""
+    def _improve(self, variant: Variant, interval: int, *, asked: bool) -> tuple[Schedule | None, int]:
+        """Return the best schedule below ``interval``, and the proved bound; ``asked``: none is at the bound itself."""
         lower = bounds(variant.problem).binding.cycles
         slot = slot_cycles(variant.problem, lower, self._options.resolution)
         asker = self._asker(variant)
-        best = _closest(asker, lower, interval, slot)
+        best = _closest(asker, lower, interval, slot, asked=asked)
         lower = _refuted_to(asker, lower, best.ii_cycles if best is not None else interval, slot)
         self.count += len(asker.attempts) - 1
         return best, lower
@@ -256,13 +272,14 @@ def _record(base: Variant, variant: Variant, changes: tuple[Change, ...], lower:
     )
 
 
-def _closest(asker: Asker, lower: int, upper: int, slot: int) -> Schedule | None:
-    """Return the best schedule below ``upper`` cycles: tried at the bound, just below ``upper``, then in between.
+def _closest(asker: Asker, lower: int, upper: int, slot: int, *, asked: bool) -> Schedule | None:
+    """Return the best schedule below ``upper`` cycles: tried at the bound (unless ``asked`` before), just below
+    ``upper``, then in between.
 
     Feasibility need not be monotone, so that a better one may be missed; what is found is a schedule all the same.
     """
     low, high = -(-lower // slot), -(-upper // slot)
-    best = asker.find(low, slot, lower).schedule
+    best = None if asked else asker.find(low, slot, lower).schedule
     if best is None and slot == 1:
         best = _next(asker, lower, upper)
     if best is not None or slot == 1:
