@@ -146,13 +146,13 @@ def _ready(groups: Mapping[str, int], interval: int, starts: Mapping[str, int], 
 
 
 def roomy(problem: Problem) -> Problem:
-    """Return the problem with unlimited registers and large memories: more schedules exist, and more kinds of them."""
+    """Return the problem with unlimited registers and large memories: it has more schedules, of more kinds."""
     memories = tuple(replace(memory, capacity_bytes=16 * memory.capacity_bytes) for memory in problem.memories)
     return replace(problem, registers=None, memories=memories)
 
 
 def random_groups(problem: Problem, randomly: random.Random, number: int) -> dict[str, int]:
-    """Return a random partition that keeps the legality rules, with group 0 apart for loads where that is so."""
+    """Return a random partition that keeps the legality rules, with group 0 set apart for loads if it must."""
     while True:
         found = _drawn(problem, randomly, number)
         apart = (pair for pair in problem.legality if pair.relation == "apart")
