@@ -11,7 +11,7 @@ from twillgpu.baselines.record import Found, Outcome, Plan, Way
 from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import Problem, Scale
 from twillgpu.costs.scale import scaled
-from twillgpu.schedule.ask import ANY_WORK, Progress
+from twillgpu.schedule.ask import ANY_WORK, SMALL_REGISTERS, Progress
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.finish import finish
 from twillgpu.schedule.model import answer
@@ -33,7 +33,7 @@ COARSER = 3
 FAILURES = 2
 """Intervals below the best one that must fail at a finer resolution before it is left."""
 
-SHARE = 0.5
+SHARE = 0.75
 """Part of the search's effort that each plan may take."""
 
 EXPLAIN_WORK = 3.0
@@ -145,14 +145,15 @@ class Completion:
             while interval / slot > COARSER * max(self.options.resolution, self.lower / self._slot):
                 slot *= 2
             count = -(-round(interval) // slot)
-            found = self._find(count, slot)
+            near = interval < (first + NEAR - 1) * self._slot
+            # Beyond the bound, wide slots first: they are answered fast, and the polish makes up for them.
+            found = (None if near else self._find(-(-count // 2), 2 * slot)) or self._find(count, slot)
             if found is not None:
                 return found, failed
             if self._spent():
                 self.known = False
                 return None, failed
             failed = count * slot
-            near = interval < (first + NEAR - 1) * self._slot
             interval = interval + self._slot if near else interval * GROWTH
         return None, failed
 
@@ -194,7 +195,7 @@ class Completion:
 
     def _ask(self, question: Question, slot: int) -> Schedule | None:
         """Return a schedule that answers ``question``; with places in the model only where it needs them."""
-        for asked in (question, replace(question, placement=True)):
+        for asked in (question, replace(question, placement=True, small_registers=0)):
             seconds = max(0.1, self._end - time.monotonic())
             reply = answer(asked, (), Effort(work=ANY_WORK, seconds=seconds, seed=self.options.seed))
             self._work -= reply.work
@@ -217,6 +218,7 @@ class Completion:
             stages=self.stages,
             rounding="exact" if slot == 1 else "up",
             groups=self.plan.groups,
+            small_registers=0 if slot == 1 else SMALL_REGISTERS,
         )
 
     def _spent(self) -> bool:
