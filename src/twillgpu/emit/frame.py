@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from twillgpu.emit.counting import place
+from twillgpu.emit.direct import direct
+from twillgpu.emit.expressions import INLINE
 from twillgpu.emit.terms import LayoutNames, Names
 from twillgpu.frontend.kernel import Kernel, KernelOp, KernelValue, TileType
 from twillgpu.lower.record import Access, Barrier, BarrierUse, Instance, Ring, WarpProgram
@@ -25,6 +27,7 @@ class Frame:
         ring_of: ring that holds each memory tile or handed-over value.
         descriptors: (argument, block shape, layout) of each TMA descriptor in use, with its name.
         bases: descriptor arguments whose pointer is passed as well, with its name.
+        dropped: layout conversions that are not written (``twillgpu.emit.direct``).
     """
 
     program: WarpProgram
@@ -38,8 +41,10 @@ class Frame:
     ring_of: dict[str, Ring] = field(default_factory=dict)
     descriptors: dict[tuple[str, tuple[int, ...], str], str] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)
+    dropped: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        self.program, self.dropped = direct(self.program)
         kernel = self.program.kernel
         self.types = {value.name: value.type for value in values_of(kernel)}
         self.makers = {value.name: op for op in ops_of(kernel) for value in op.results}
@@ -49,6 +54,10 @@ class Frame:
         self.ring_of = {value: ring for ring in self.program.rings for value in ring.values}
         for name in (*self.rings, *self.barriers):
             self.names.name(storage_key(name))
+
+    def inline(self, op: KernelOp) -> bool:
+        """Return whether an op is written where its result is read."""
+        return op.opcode in INLINE or op.name in self.dropped
 
     def op_named(self, name: str) -> KernelOp:
         """Return the op of this name."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from twillgpu.emit.actions import ACTIONS, Action
 from twillgpu.emit.counting import iteration_text
-from twillgpu.emit.expressions import INLINE, Writing, pure
+from twillgpu.emit.expressions import Writing, pure
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.layouts import dtype
 from twillgpu.emit.loop_variables import (
@@ -200,7 +200,7 @@ class GroupWriter:
         position = self.variables.places.get(identity(instruction), 0)
         for at, member in enumerate(instruction.members):
             op = self.frame.op_named(member)
-            if op.opcode in INLINE or op.opcode.startswith(("ttg.memdesc_", "ttng.tmem_subslice")):
+            if self.frame.inline(op) or op.opcode.startswith(("ttg.memdesc_", "ttng.tmem_subslice")):
                 continue
             writing = self.writing(instruction.iteration, position + at, stage_here(self.variables, instruction))
             term = pure(op, writing)
@@ -304,8 +304,8 @@ class GroupWriter:
         """Return a value as a reader in ``iteration`` at ``position``, of local stage ``stage``, writes it."""
         loop = self.frame.program.kernel.loop
         maker = self.frame.makers.get(value)
-        if maker is not None and maker.opcode in INLINE:
-            return written(maker, self.writing(iteration, position, stage))
+        if maker is not None and self.frame.inline(maker):
+            return self.written(maker, self.writing(iteration, position, stage))
         if iteration is None:
             return self.outside(value)
         if value == loop.induction.name:
@@ -318,10 +318,19 @@ class GroupWriter:
             return Term(text=self.frame.names.name(value), shape=self.frame.types[value].shape)
         steps = age(stage, found_at.distance, definition)
         if steps > 0 and maker is not None and not found_at.distance and self.variables.recomputed(value):
-            return written(maker, self.writing(iteration, position, stage))
+            return self.written(maker, self.writing(iteration, position, stage))
         at = index(steps, position, definition) - unmade(iteration, position, stage, definition)
         name = variable(self.frame.names.name(found_at.value), at)
         return Term(text=name, shape=self.frame.types[value].shape)
+
+    def written(self, op: KernelOp, writing: Writing) -> Term:
+        """Return the expression of an op that is written where it is read."""
+        if op.name in self.frame.dropped:
+            return writing.term(op.operands[0])
+        found = pure(op, writing)
+        if found is None:
+            raise UnsupportedError(op.source or op.name, f"{op.opcode} has no Gluon form", "report it")
+        return found
 
     def invariant(self, value: str, iteration: Iteration, position: int, stage: int) -> Term:
         """Return a value that no step of this loop makes; one that differs only in the first iterations is chosen by
@@ -342,8 +351,8 @@ class GroupWriter:
     def outside(self, value: str) -> Term:
         """Return a value from before the loop, or what the loop leaves behind."""
         maker = self.frame.makers.get(value)
-        if maker is not None and maker.opcode in INLINE:
-            return written(maker, self.writing(None, 0, 0))
+        if maker is not None and self.frame.inline(maker):
+            return self.written(maker, self.writing(None, 0, 0))
         for carried in self.frame.program.kernel.loop.carried:
             if carried.result == value and carried.yielded in self.variables.defined:
                 return Term(text=self.frame.names.name(carried.yielded), shape=self.frame.types[value].shape)
@@ -367,14 +376,6 @@ def unmade(iteration: Iteration, position: int, stage: int, definition: Definiti
     step = iteration.offset + stage
     past = position > definition.position and step >= definition.stage
     return max(0, step - definition.stage) + past
-
-
-def written(op: KernelOp, writing: Writing) -> Term:
-    """Return the expression of an op that is written where it is read."""
-    found = pure(op, writing)
-    if found is None:
-        raise UnsupportedError(op.source or op.name, f"{op.opcode} has no Gluon form", "report it")
-    return found
 
 
 def stage_here(variables: LoopVariables, instruction: Execute | Put | Get) -> int:

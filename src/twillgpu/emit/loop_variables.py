@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from twillgpu.emit.expressions import INLINE
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.versions import Definition, Origin, age, index, origin
 from twillgpu.frontend.kernel import KernelOp
@@ -70,7 +69,7 @@ class LoopVariables:
             return
         for at, member in enumerate(instruction.members):
             op = self.frame.op_named(member)
-            if op.opcode not in INLINE:
+            if not self.frame.inline(op):
                 yield from ((position + at, leaf) for operand in op.operands for leaf in self.leaves(operand))
 
     def leaves(self, value: str) -> Iterator[str]:
@@ -78,7 +77,7 @@ class LoopVariables:
         if self.frame.types[value].space in _ELSEWHERE:
             return
         maker = self.frame.makers.get(value)
-        if maker is not None and maker.opcode in INLINE:
+        if maker is not None and self.frame.inline(maker):
             for operand in maker.operands:
                 yield from self.leaves(operand)
         else:
@@ -107,7 +106,7 @@ class LoopVariables:
         if isinstance(instruction, Execute):
             for at, member in enumerate(instruction.members):
                 op = self.frame.op_named(member)
-                for result in op.results if op.opcode not in INLINE else ():
+                for result in () if self.frame.inline(op) else op.results:
                     if result.type.space not in _ELSEWHERE:
                         yield position + at, result.name
 

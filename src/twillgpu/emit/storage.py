@@ -12,6 +12,9 @@ from twillgpu.lower.record import Ring
 CHUNK = 1024
 """Bytes of a chunk of the pool: SMEM buffers are placed at multiples of it."""
 
+POOL = "gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=8)"
+"""Layout of a chunk, 8 rows of 128 bytes: the compiler aligns what has it to 1,024 bytes."""
+
 COLUMN = 512
 """Bytes of a column of TMEM: 128 lanes of 4 bytes."""
 
@@ -43,13 +46,10 @@ def overlap(one: Ring, other: Ring) -> bool:
 
 
 def pooled(frame: Frame) -> dict[str, Ring]:
-    """Return the rings that are pieces of a pool, by name: SMEM rings that share bytes with another one, and all TMEM
-    rings where two share columns.
-    """
+    """Return the rings that are pieces of a pool, by name: all rings of a memory where two of them share bytes."""
     rings = frame.program.rings
-    sharing = {one.name for one in rings if any(overlap(one, other) for other in rings if other is not one)}
-    whole = any(ring.memory == "tmem" and ring.name in sharing for ring in rings)
-    return {ring.name: ring for ring in rings if ring.name in sharing or (whole and ring.memory == "tmem")}
+    shared = {one.memory for one in rings for other in rings if other is not one and overlap(one, other)}
+    return {ring.name: ring for ring in rings if ring.memory in shared}
 
 
 def _tmem_pool(frame: Frame) -> Iterator[str]:
@@ -78,8 +78,8 @@ def _smem_pool(frame: Frame) -> Iterator[str]:
         return
     first = min(ring.offset_bytes for ring in rings) // CHUNK
     last = max(-(-(ring.offset_bytes + ring.depth * ring.bytes) // CHUNK) for ring in rings)
-    flat = "gl.SwizzledSharedLayout(1, 1, 1, order=[0])"
-    yield f"pool = gl.allocate_shared_memory(gl.int8, [{last - first}, {CHUNK}], {flat})"
+    yield f"chunk: gl.constexpr = {POOL}"
+    yield f"pool = gl.allocate_shared_memory(gl.int8, [{last - first}, 8, 128], chunk)"
     for ring in rings:
         at, size = ring.offset_bytes // CHUNK - first, -(-ring.depth * ring.bytes // CHUNK)
         yield f"{frame.ring_name(ring)} = piece(pool, {at}, {size}).reinterpret({_form(frame, ring)})"

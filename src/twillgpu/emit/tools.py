@@ -13,7 +13,7 @@ from twillgpu.errors import InputError, TwillError
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
 _WARNING = re.compile(
-    r"^(?:ptxas\s+)?(?:warning|info)\s*:\s*(.*(?:\(C\d+\)|setmaxnreg|Potential|serializ).*)$",
+    r"^(?:ptxas\S*\s+)?(?:warning|info)\s*:\s*(.*(?:\(C\d+\)|setmaxnreg|Potential|serializ).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 
