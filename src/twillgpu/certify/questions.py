@@ -31,9 +31,14 @@ class Step:
 def steps(result: SearchResult, problem: Problem) -> Iterator[Step]:
     """Yield refutations that together exclude every interval from the analytic bound to what the search claims.
 
-    Each is one that the search made: at n slots, rounded down, it excludes more than (n - 1) slots, up to n slots.
+    Each is one that the search made: at n slots, rounded down, it excludes more than (n - 1) slots, up to n slots. In
+    slots of one cycle, looking for a schedule in vain is a refutation, too.
     """
-    refuted = {(attempt.slots, attempt.slot_cycles) for attempt in result.attempts if attempt.outcome == "infeasible"}
+    refuted = {
+        (attempt.slots, attempt.slot_cycles)
+        for attempt in result.attempts
+        if attempt.purpose == "refute" and attempt.outcome == "infeasible"
+    }
     lower, end = result.bounds.binding.cycles, _end(result, problem)
     while lower < end:
         choices = [(n * slot, n, slot) for n, slot in refuted if (n - 1) * slot < lower <= n * slot]
