@@ -123,11 +123,13 @@ class Questions:
         return self._relaxed[key]
 
     def implied(self, changes: Iterable[Change], more: Relaxed) -> Relaxed:
-        """Return what smaller ``changes`` give where ``more`` of them, which gave nothing, was asked about.
+        """Return what smaller ``changes`` give, not asked about, where ``more`` of them was, and gave nothing.
 
         What was refuted with a still faster unit was so at its pace; only the bound is left of it.
         """
         key = tuple(changes)
+        if key in self._relaxed:
+            return self._relaxed[key]
         variants = self._variants(key)
         answer = replace(self._unchanged(variants, key), solved=more.solved, infeasible=more.infeasible)
         lower = more.lower_cycles if not _paced(key) else 1
@@ -211,7 +213,7 @@ class Questions:
         return replace(answer, groups=over, solved=True)
 
     def _improve(self, variant: Variant, interval: int, *, asked: bool) -> tuple[Schedule | None, int]:
-        """Return the best schedule below ``interval``, and the proved bound; ``asked``: none is at the bound itself."""
+        """Return the best schedule below ``interval``, and the proved bound; ``asked``: none is at the bound."""
         lower = bounds(variant.problem).binding.cycles
         slot = slot_cycles(variant.problem, lower, self._options.resolution)
         asker = self._asker(variant)

@@ -83,7 +83,7 @@ def _cells(base: Variant, family: Family, questions: Questions) -> tuple[Relaxed
     exact = last is not None and (last.upper_cycles or 0) <= EXACT_SLOTS
     if last is None or questions.better(last) or not last.solved or (family.kind == "unit" and exact):
         return _monotone((*(questions.relaxed((change,)) for change in changes[:-1]), last))
-    return (*(questions.implied((change,), last) for change in changes[:-1]), last)
+    return _monotone((*(questions.implied((change,), last) for change in changes[:-1]), last))
 
 
 def _monotone(cells: tuple[Relaxed | None, ...]) -> tuple[Relaxed | None, ...]:
