@@ -152,8 +152,8 @@ class PriceOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A scheduling problem. ``registers`` is ``None`` where registers are unlimited; memories that are not
-    listed are unlimited; ``fixed_bytes`` is what lives outside the loop, per memory. ``sha256`` is the hash of all that
-    rules speak of (``costs/digest.py``).
+    listed are unlimited; ``fixed_bytes`` is what lives outside the loop, per memory. ``sha256`` is the hash of all
+    that rules speak of (``costs/digest.py``).
     """
 
     name: str
