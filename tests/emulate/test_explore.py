@@ -21,7 +21,7 @@ GOOD = {
     "aliased": warp.aliased(),
 }
 TRIPS = (3, 2)
-BEYOND = {"fence", "drain", "stale", "poison", "arrivals", "exit", "coverage"}
+BEYOND = {"fence", "drain", "stale", "poison", "arrivals", "exit", "coverage", "missing value", "wrong slot"}
 """What the exploration does not look for: publication, registers, which instance is found, names of phases, the "
 "end."""
 

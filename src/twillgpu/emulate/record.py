@@ -13,7 +13,9 @@ RaceKind = Literal["order", "fence", "drain", "stale", "poison"]
 accesses next; ``drain``: a register that an engine has not yet delivered; ``stale``: ordered, but what is read is
 not what was to be read; ``poison``: what is read was never written."""
 
-HazardKind = Literal["phase lag", "early pass", "early arrival", "arrivals", "exit", "coverage", "missing value"]
+HazardKind = Literal[
+    "phase lag", "early pass", "early arrival", "arrivals", "exit", "coverage", "missing value", "wrong slot"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

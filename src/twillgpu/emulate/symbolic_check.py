@@ -8,6 +8,7 @@ from twillgpu.emulate.coverage import check_coverage
 from twillgpu.emulate.record import Finding
 from twillgpu.emulate.symbolic import SymbolicRun
 from twillgpu.emulate.unroll import Unroller
+from twillgpu.emulate.values import check_values
 from twillgpu.lower.record import WarpProgram
 
 
@@ -29,6 +30,7 @@ def check_trips(program: WarpProgram | Unroller, trips: Sequence[int]) -> Findin
         run.order.finish()
     for count in sorted(set(trips)):
         check_coverage(unroller.program, count, run.findings)
+        check_values(unroller.program, count, run.findings)
     return Finding(
         trips=tuple(trips),
         races=run.findings.races,

@@ -132,6 +132,20 @@ class Findings:
         """Record work of an engine that may still run when the block has ended."""
         self._hazard("exit", f"{label} may still run when the block ends: {PRONOUNS[engine]}", label)
 
+    def missing(self, group: str, text: str, cell: Cell, trips: int) -> None:
+        """Record a register value that a group uses and does not have."""
+        of = "" if cell[1] is None else f" of iteration {cell[1]}"
+        message = f"{text} in group {group} uses {cell[0]}{of}, which the group does not have (trips {trips})"
+        self._hazards.setdefault(
+            ("missing value", group, text, cell[0]), Hazard(kind="missing value", message=message)
+        )
+
+    def slot(self, group: str, text: str, ring: str, iterations: tuple[int, int]) -> None:
+        """Record an op that reads the copy of an iteration (first) where its operand is that of another (second)."""
+        read, meant = iterations
+        message = f"{text} in group {group} reads {ring} of iteration {read}, and its operand is that of {meant}"
+        self._hazards.setdefault(("wrong slot", group, text, ring), Hazard(kind="wrong slot", message=message))
+
     def coverage(self, op: str, message: str) -> None:
         """Record an op of the loop that is not executed once in every iteration."""
         self._hazards.setdefault(("coverage", op), Hazard(kind="coverage", message=message))
