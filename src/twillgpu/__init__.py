@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from twillgpu.api import check_schedule, explain_schedule, find_schedule
+    from twillgpu.emitting import EmitOptions, emit_source
     from twillgpu.errors import TwillError
     from twillgpu.frontend.launch import Launch
     from twillgpu.inputs import load_problem
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "EmitOptions": "twillgpu.emitting",
     "Launch": "twillgpu.frontend.launch",
     "TwillError": "twillgpu.errors",
     "check_schedule": "twillgpu.api",
+    "emit_source": "twillgpu.emitting",
     "explain_schedule": "twillgpu.api",
     "find_schedule": "twillgpu.api",
     "load_problem": "twillgpu.inputs",
@@ -29,10 +32,12 @@ _WHERE = {
 """The library's names and the modules that they come from. No name may be that of a folder of the package."""
 
 __all__ = [
+    "EmitOptions",
     "Launch",
     "TwillError",
     "__version__",
     "check_schedule",
+    "emit_source",
     "explain_schedule",
     "find_schedule",
     "load_problem",

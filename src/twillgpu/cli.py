@@ -25,6 +25,7 @@ INTERRUPTED = 130
 COMMANDS = MappingProxyType(
     {
         "schedule": ("twillgpu.cli_schedule", "Find the optimal schedule of a loop and report it."),
+        "emit": ("twillgpu.cli_emit", "Emit the schedule as runnable Gluon, compiled and checked without a GPU."),
         "explain": ("twillgpu.cli_explain", "Say what limits a loop, and the least change that would help."),
         "compare": ("twillgpu.cli_compare", "Compare the optimum with the schedules in use today."),
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),

@@ -29,6 +29,7 @@ ORDER = (
     "view",
     "tune",
     "inputs",
+    "emitting",
     "api",
     "cli",
 )

@@ -69,7 +69,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
         UnsupportedError: what has no Gluon form, with the source line and the reason.
     """
     frame = Frame(program=program)
-    groups = _ordered(program)
+    groups = ordered(program)
     names = {group.name: frame.names.name(f"group {group.name}") for group in groups}
     bodies = {group.name: GroupWriter(frame=frame, group=group).write() for group in groups}
     stored = list(allocations(frame))
@@ -91,7 +91,7 @@ def kernel_name(program: WarpProgram) -> str:
     return f"{program.kernel.name}_specialised"
 
 
-def _ordered(program: WarpProgram) -> tuple[GroupProgram, ...]:
+def ordered(program: WarpProgram) -> tuple[GroupProgram, ...]:
     """Return the groups with the default partition first: it must have the warps of a whole warpgroup."""
     widest = max(program.groups, key=lambda group: (group.warps == 4, group.warps))
     return (widest, *sorted((one for one in program.groups if one is not widest), key=lambda one: -one.warps))

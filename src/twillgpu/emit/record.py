@@ -19,6 +19,18 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoopCode:
+    """The main loop of a group: its longest loop. ``waits`` are waits for barriers."""
+
+    live_registers: int
+    spills: int
+    instructions: int
+    waits: int
+    counts: tuple[tuple[str, int], ...]
+    order: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCode:
     """The machine code of one warp group.
 
@@ -30,6 +42,7 @@ class GroupCode:
         instructions: machine instructions.
         counts: (opcode without modifiers, number) of the opcodes that matter, sorted.
         order: runs of the classes that a schedule is about, in the order of the code.
+        loop: the same of its main loop alone, ``None`` where it has none.
     """
 
     name: str
@@ -39,6 +52,7 @@ class GroupCode:
     instructions: int
     counts: tuple[tuple[str, int], ...]
     order: tuple[Run, ...]
+    loop: LoopCode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,3 +81,70 @@ class Compiled:
     tmem_columns: int
     warnings: tuple[str, ...]
     groups: tuple[GroupCode, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One difference between machine code and schedule: rule, group (empty: the block), both sides in words.
+
+    ``serious``: the loop is slower than the schedule, or the kernel cannot be launched; otherwise a note.
+    """
+
+    rule: str
+    group: str
+    message: str
+    serious: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a further search leaves free beyond the machine's own: registers per thread, bytes of SMEM."""
+
+    registers_per_thread: int = 0
+    smem_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One emission: from what, with what registers, what came out, what is done next.
+
+    Attributes:
+        number: from 1.
+        ii_cycles: interval of its schedule.
+        budget: what the search left free.
+        registers: (group, registers per thread).
+        compiled: the machine code, ``None`` where it does not compile.
+        findings: what is wrong with it.
+        action: what is done about it; empty for the last one.
+        seconds: wall seconds, search included.
+    """
+
+    number: int
+    ii_cycles: int
+    budget: Budget
+    registers: tuple[tuple[str, int], ...]
+    compiled: Compiled | None
+    findings: tuple[Finding, ...]
+    action: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emission:
+    """An emitted source file, and how it came about.
+
+    Attributes:
+        source: the text.
+        ii_cycles: interval of its schedule.
+        rounds: every emission that was compiled, the best one's text is ``source``; empty where nothing was checked.
+        best: number of the round whose text it is; 0 where nothing was checked.
+        clean: nothing serious was found in it; ``False`` where nothing was checked.
+        conclusion: why there are no more rounds.
+    """
+
+    source: str
+    ii_cycles: int
+    rounds: tuple[Round, ...] = ()
+    best: int = 0
+    clean: bool = False
+    conclusion: str = ""

@@ -11,13 +11,17 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from twillgpu.emit.record import GroupCode, Run, RunKind
+from twillgpu.emit.record import GroupCode, LoopCode, Run, RunKind
 
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;(?:.*?//\s*\|\s*(\d+)?)?")
 _LINE = re.compile(r'^\s*//## File "([^"]+)", line (\d+)')
 _PREDICATE = re.compile(r"^@!?U?P\w+\s+")
+_LABEL = re.compile(r"^(\.L_\w+):")
+_BRANCH = re.compile(r"^(@!?U?P\w+\s+)?BRA\S*\s+(!?U?P\d+,\s*)?`\((\.L_\w+)\)")
+_TRAP = "BPT.TRAP"
+"""Where the code of the compiler's own checks begins, behind that of the kernel."""
 _MAXREG = re.compile(r"\b0x([0-9a-f]+)")
 
 _KINDS: tuple[tuple[str, RunKind], ...] = (
@@ -36,17 +40,23 @@ COUNTED = frozenset(
 
 SPILLS = ("STL", "LDL")
 
+_RETRY = 4
+"""A loop of so few instructions only polls a barrier."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
     """One machine instruction: its text without predicate, the function that it belongs to, the last ``setmaxnreg``
-    before it (0: none), and registers per thread that are live.
+    before it (0: none), registers per thread that are live, its address, and that of the place which it jumps back to
+    under a condition (``None``: it does not).
     """
 
     text: str
     function: str
     maxreg: int
     live_registers: int
+    address: int = 0
+    back_to: int | None = None
 
     @property
     def opcode(self) -> str:
@@ -66,11 +76,8 @@ def instructions(
         functions: first and last line of the kernel and of each group in the source; code from other lines (helper
             functions, libraries) belongs to the one around it.
     """
-    live = {address: int(count or 0) for address, _, count in _listed(lives)}
-    return tuple(
-        Instruction(text=text, function=function, maxreg=maxreg, live_registers=live.get(address, 0))
-        for address, text, function, maxreg in _placed(lines, source, functions)
-    )
+    live = {int(address, 16): int(count or 0) for address, _, count in _listed(lives)}
+    return tuple(replace(one, live_registers=live.get(one.address, 0)) for one in _placed(lines, source, functions))
 
 
 def group_code(name: str, code: tuple[Instruction, ...]) -> GroupCode:
@@ -83,6 +90,30 @@ def group_code(name: str, code: tuple[Instruction, ...]) -> GroupCode:
         live_registers=max((one.live_registers for one in code), default=0),
         spills=sum(counts[opcode] for opcode in SPILLS),
         instructions=len(code),
+        counts=tuple(sorted(counts.items())),
+        order=_order(code),
+        loop=_loop_code(_main_loop(code)),
+    )
+
+
+def _main_loop(code: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+    """Return the instructions of the longest loop. A loop ends in a conditional branch back to its start; the retry
+    paths of barrier waits, which stand behind all other code, come back without a condition.
+    """
+    loops = [(one.back_to, one.address) for one in code if one.back_to is not None]
+    spans = [tuple(one for one in code if first <= one.address <= last) for first, last in loops]
+    return max(spans, key=len, default=())
+
+
+def _loop_code(code: tuple[Instruction, ...]) -> LoopCode | None:
+    if len(code) <= _RETRY:
+        return None
+    counts = Counter(one.opcode for one in code if one.opcode in COUNTED)
+    return LoopCode(
+        live_registers=max(one.live_registers for one in code),
+        spills=sum(counts[opcode] for opcode in SPILLS),
+        instructions=len(code),
+        waits=sum(_kind(one.text) == "wait" for one in code),
         counts=tuple(sorted(counts.items())),
         order=_order(code),
     )
@@ -104,10 +135,9 @@ def _listed(listing: str) -> Iterator[tuple[str, str, str | None]]:
             yield found.group(1), found.group(2), found.group(3)
 
 
-def _placed(
-    listing: str, source: str, functions: Mapping[str, tuple[int, int]]
-) -> Iterator[tuple[str, str, str, int]]:
-    """Yield address, text without predicate, function and quota of every instruction."""
+def _placed(listing: str, source: str, functions: Mapping[str, tuple[int, int]]) -> Iterator[Instruction]:
+    """Yield every instruction, without its live registers."""
+    labels = _labels(listing)
     function, maxreg = "", 0
     for line in listing.splitlines():
         place = _LINE.match(line)
@@ -117,7 +147,38 @@ def _placed(
         found = _INSTRUCTION.match(line)
         if found is None:
             continue
-        text = _PREDICATE.sub("", found.group(2))
+        text, address = _PREDICATE.sub("", found.group(2)), int(found.group(1), 16)
         quota = _MAXREG.search(text) if text.startswith("USETMAXREG") else None
         maxreg = int(quota.group(1), 16) if quota else maxreg
-        yield found.group(1), text, function, maxreg
+        function = "" if text.startswith(_TRAP) else function
+        yield Instruction(
+            text=text,
+            function=function,
+            maxreg=maxreg,
+            live_registers=0,
+            address=address,
+            back_to=_back_to(found.group(2), address, labels),
+        )
+
+
+def _labels(listing: str) -> dict[str, int]:
+    """Return the address of the instruction behind each label."""
+    found: dict[str, int] = {}
+    waiting: list[str] = []
+    for line in listing.splitlines():
+        label, instruction = _LABEL.match(line), _INSTRUCTION.match(line)
+        if label is not None:
+            waiting.append(label.group(1))
+        elif instruction is not None:
+            found.update(dict.fromkeys(waiting, int(instruction.group(1), 16)))
+            waiting.clear()
+    return found
+
+
+def _back_to(text: str, address: int, labels: Mapping[str, int]) -> int | None:
+    """Return the place before ``address`` that a conditional branch goes to."""
+    found = _BRANCH.match(text)
+    if found is None or not (found.group(1) or found.group(2)):
+        return None
+    target = labels.get(found.group(3), address + 1)
+    return target if target <= address else None

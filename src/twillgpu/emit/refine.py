@@ -1,0 +1,162 @@
+"""Emit, compile, compare, and where machine code does not keep what the schedule promises: again.
+
+Registers move between groups first; then the search is asked for a schedule that leaves more free. The best emission
+is kept, and every round is in the result.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from twillgpu.emit.feedback import Judged, Limits, findings
+from twillgpu.emit.gluon import Provenance, emit, ordered
+from twillgpu.emit.offline import compile_source
+from twillgpu.emit.quotas import moved, with_registers
+from twillgpu.emit.record import Budget, Compiled, Emission, Finding, Round
+from twillgpu.errors import TwillError
+from twillgpu.lower.record import WarpProgram
+
+MOST_ROUNDS = 6
+REGISTER_STEP = 16
+"""Registers per thread that a further search leaves free in addition."""
+
+Again = Callable[[Budget], WarpProgram | str]
+"""Searches under a smaller budget: a program, or why there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What stays the same in all rounds: limits of the block, the header, further searches, progress."""
+
+    limits: Limits
+    provenance: Provenance
+    again: Again
+    progress: Callable[[str], None] | None = None
+    compiler: Callable[[Path], Compiled] = compile_source
+    most_rounds: int = MOST_ROUNDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Try:
+    program: WarpProgram
+    budget: Budget
+    source: str
+    round: Round
+
+
+def refine(program: WarpProgram, setting: Setting) -> Emission:
+    """Return the cleanest emission that was found, with every round.
+
+    Raises:
+        UnsupportedError: what has no Gluon form.
+        TwillError: no round compiles; with what the compiler says of the first.
+    """
+    tries: list[_Try] = []
+    budget, conclusion = Budget(), ""
+    while not conclusion:
+        one = _attempt(len(tries) + 1, program, budget, setting)
+        serious = [found for found in one.round.findings if found.serious]
+        if not serious:
+            tries.append(one)
+            conclusion = "clean"
+        elif len(tries) + 1 >= setting.most_rounds:
+            tries.append(one)
+            conclusion = f"stopped after {setting.most_rounds} rounds"
+        else:
+            action, following, budget = _next(one, tries, setting)
+            tries.append(replace(one, round=replace(one.round, action=action)))
+            if isinstance(following, str):
+                conclusion = following
+            else:
+                program = following
+    return _best(tries, conclusion)
+
+
+def _attempt(number: int, program: WarpProgram, budget: Budget, setting: Setting) -> _Try:
+    begun = time.perf_counter()
+    if setting.progress is not None:
+        setting.progress(f"round {number}: compiling at {program.ii_cycles:,} cycles")
+    source = emit(program, setting.provenance)
+    compiled, found = _compiled(source, program, setting)
+    registers = tuple((group.name, group.registers_per_thread) for group in program.groups)
+    made = Round(
+        number=number,
+        ii_cycles=program.ii_cycles,
+        budget=budget,
+        registers=registers,
+        compiled=compiled,
+        findings=found,
+        action="",
+        seconds=time.perf_counter() - begun,
+    )
+    return _Try(program=program, budget=budget, source=source, round=made)
+
+
+def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Compiled | None, tuple[Finding, ...]]:
+    with tempfile.TemporaryDirectory(prefix="twillgpu-") as folder:
+        file = Path(folder) / "emitted.py"
+        file.write_text(source, encoding="utf-8")
+        try:
+            compiled = setting.compiler(file)
+        except TwillError as error:
+            return None, (Finding(rule="compiler", group="", message=error.what, serious=True),)
+    judged = Judged(program=program, groups=ordered(program), compiled=compiled, limits=setting.limits)
+    return compiled, findings(judged)
+
+
+def _next(one: _Try, before: list[_Try], setting: Setting) -> tuple[str, WarpProgram | str, Budget]:
+    """Return what is done next in words, the next program or the reason why there is none, and its budget."""
+    compiled, program = one.round.compiled, one.program
+    if compiled is not None and any(found.rule == "spills" for found in one.round.findings):
+        quotas = moved(ordered(program), compiled)
+        tried = {earlier.round.registers for earlier in before} | {one.round.registers}
+        if quotas is not None:
+            following = with_registers(program, quotas)
+            registers = tuple((group.name, group.registers_per_thread) for group in following.groups)
+            if registers not in tried:
+                said = ", ".join(f"{name} {count}" for name, count in registers)
+                return f"move registers: {said}", following, one.budget
+    budget = _smaller(one, setting.limits)
+    said = f"search with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM free"
+    if setting.progress is not None:
+        setting.progress(said)
+    return said, setting.again(budget), budget
+
+
+def _smaller(one: _Try, limits: Limits) -> Budget:
+    """Return the budget that answers to what was found."""
+    over = one.round.compiled.smem_bytes - limits.smem_bytes if one.round.compiled is not None else 0
+    rules = {found.rule for found in one.round.findings if found.serious}
+    registers = REGISTER_STEP if rules - {"smem_limit"} else 0
+    room = -(-max(over, 0) // 1024) * 1024
+    return Budget(
+        registers_per_thread=one.budget.registers_per_thread + registers,
+        smem_bytes=one.budget.smem_bytes + room,
+    )
+
+
+def _best(tries: list[_Try], conclusion: str) -> Emission:
+    best = min(tries, key=_weight)
+    if best.round.compiled is None:
+        raise TwillError("emit", best.round.findings[0].message, "report it with the kernel, or try another --const")
+    return Emission(
+        source=best.source,
+        ii_cycles=best.round.ii_cycles,
+        rounds=tuple(one.round for one in tries),
+        best=best.round.number,
+        clean=not any(found.serious for found in best.round.findings),
+        conclusion=conclusion,
+    )
+
+
+def _weight(one: _Try) -> tuple[bool, int, int, int, int]:
+    """Order emissions: what compiles, what fits, what is not serialised, fewest spills in loops, least interval."""
+    found = [finding.rule for finding in one.round.findings if finding.serious]
+    groups = one.round.compiled.groups if one.round.compiled is not None else ()
+    spills = sum(code.loop.spills for code in groups if code.loop is not None)
+    limits = sum(rule.endswith("_limit") for rule in found)
+    return (one.round.compiled is None, limits, found.count("serialised"), spills, one.round.ii_cycles)

@@ -1,0 +1,144 @@
+"""From a priced source and its schedule to an emitted file: lowering, the file's header, and further searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from twillgpu import __version__
+from twillgpu.emit.feedback import Limits
+from twillgpu.emit.gluon import Provenance, emit
+from twillgpu.emit.record import Budget, Emission
+from twillgpu.emit.refine import MOST_ROUNDS, Setting, refine
+from twillgpu.errors import InputError, UnsupportedError
+from twillgpu.inputs import Priced, price_loaded
+from twillgpu.lower.lower import lower
+from twillgpu.lower.options import LowerOptions
+from twillgpu.lower.record import WarpProgram
+from twillgpu.machine.record import Machine
+from twillgpu.schedule.record import Schedule, SearchOptions, SearchResult
+from twillgpu.schedule.search import search
+from twillgpu.verify import check
+from twillgpu.verify.record import Verified
+from twillgpu.view.claim import verdict
+from twillgpu.view.text import plural
+
+COLUMN_BYTES = 512
+"""Bytes of a column of TMEM."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmitOptions:
+    """How a schedule becomes a source file.
+
+    Attributes:
+        check: whether it is compiled, compared with the schedule and, where that helps, made again.
+        most_rounds: emissions at most.
+        search: options of further searches.
+        lower: what the schedule leaves open.
+    """
+
+    check: bool = False
+    most_rounds: int = MOST_ROUNDS
+    search: SearchOptions = field(default_factory=SearchOptions)
+    lower: LowerOptions = field(default_factory=LowerOptions)
+
+
+def emit_source(
+    priced: Priced,
+    found: SearchResult | Schedule,
+    options: EmitOptions | None = None,
+    progress: Progress | None = None,
+) -> Emission:
+    """Return a schedule as a self-contained Gluon source file, for Triton 3.6.0 to 3.9.0.
+
+    Args:
+        priced: what ``load_problem`` returns, of a kernel.
+        found: the result of ``find_schedule``, or anybody's schedule of this problem.
+        options: whether it is compiled and checked (needs Triton, no GPU).
+        progress: called with one line of text per round.
+
+    Raises:
+        InputError: graph JSON has no kernel to emit; there is no schedule; it breaks a rule.
+        UnsupportedError: what has no Gluon form, with the source line and the reason.
+        TwillError: no round compiles.
+    """
+    options = options or EmitOptions()
+    schedule = found.schedule if isinstance(found, SearchResult) else found
+    if schedule is None:
+        raise InputError(priced.loaded.source, "the search found no schedule to emit", "raise its limits")
+    program = lowered(priced, schedule, options.lower)
+    provenance = Provenance(lines=tuple(_provenance(priced, found)))
+    if not options.check:
+        return Emission(source=emit(program, provenance), ii_cycles=program.ii_cycles)
+    setting = Setting(
+        limits=block_limits(priced.loaded.machine),
+        provenance=provenance,
+        again=lambda budget: _searched_again(priced, budget, options),
+        progress=progress,
+        most_rounds=options.most_rounds,
+    )
+    return refine(program, setting)
+
+
+def lowered(priced: Priced, schedule: Schedule, options: LowerOptions | None = None) -> WarpProgram:
+    """Return the warp program of a schedule. Raises ``InputError`` where it breaks a rule, or has no kernel."""
+    loaded = priced.loaded
+    if loaded.kernel is None:
+        raise InputError(loaded.source, "graph JSON has no kernel to emit", "give the .py file with the kernel")
+    if loaded.machine.arch not in ("sm_90a", "sm_100a"):
+        raise UnsupportedError(
+            loaded.source,
+            f"{loaded.machine.name} ({loaded.machine.arch}) has no asynchronous tensor core to specialise warps for",
+            "choose a Hopper or Blackwell machine",
+        )
+    verdict_ = check(priced.problem, schedule)
+    if not isinstance(verdict_, Verified):
+        first = verdict_[0]
+        raise InputError(
+            "schedule",
+            f"it breaks {plural(len(verdict_), 'rule')}, first {first.rule}: {first.message}",
+            "search anew",
+        )
+    return lower(loaded.kernel, loaded.graph, verdict_, options)
+
+
+def block_limits(machine: Machine) -> Limits:
+    """Return what a block may take on a machine."""
+    shared, tensor = machine.memory("smem"), machine.memory("tmem")
+    return Limits(
+        smem_bytes=shared.capacity_bytes if shared is not None else 0,
+        tmem_columns=tensor.capacity_bytes // COLUMN_BYTES if tensor is not None else 0,
+    )
+
+
+def _provenance(priced: Priced, found: SearchResult | Schedule) -> list[str]:
+    problem = priced.problem
+    made = f"Made by twillgpu {__version__} from {priced.loaded.source} (problem {problem.sha256[:12]})."
+    if isinstance(found, Schedule):
+        return [made, "The schedule was given; it has passed the verifier."]
+    return [made, f"{verdict(found)}."]
+
+
+def _searched_again(priced: Priced, budget: Budget, options: EmitOptions) -> WarpProgram | str:
+    """Search with some registers and SMEM left free; a program, or why there is none."""
+    registers, graph = priced.loaded.machine.registers, priced.loaded.graph
+    if registers is not None:
+        kept = registers.overhead_per_thread + budget.registers_per_thread
+        registers = replace(registers, overhead_per_thread=kept)
+    fixed = dict(graph.fixed_bytes)
+    fixed["smem"] = fixed.get("smem", 0) + budget.smem_bytes
+    machine = replace(priced.loaded.machine, registers=registers)
+    loaded = replace(priced.loaded, machine=machine, graph=replace(graph, fixed_bytes=tuple(sorted(fixed.items()))))
+    spared = f"with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM left free"
+    try:
+        smaller = price_loaded(loaded, priced.limits)
+        result = search(smaller.problem, options.search)
+    except InputError as error:
+        return f"impossible {spared}: {error.what}"
+    if result.schedule is None:
+        proved = "proved impossible" if result.status == "infeasible" else "the search found no schedule"
+        return f"{proved} {spared}"
+    return lowered(smaller, result.schedule, options.lower)
