@@ -73,6 +73,26 @@ def test_what_is_proved_holds_for_trip_counts_beyond_those_run() -> None:
         assert found.holds == sound, f"{name}: {found.reason}"
 
 
+def test_a_group_far_behind_a_long_pipeline_recurs_too() -> None:
+    """The second group takes up an iteration that the first one ends seven rounds after it began."""
+    first, late = Iteration(anchor="first", offset=0), Iteration(anchor="loop", offset=-7)
+    ends = [Iteration(anchor="last", offset=offset) for offset in range(-7, 0)]
+    one = warp.group(
+        "one",
+        [warp.execute("x"), warp.wait("a", at=late, lag=2), warp.arrive("b", at=late)],
+        stages=8,
+        prologue=[warp.execute("x", at=replace(first, offset=offset), least=offset + 1) for offset in range(7)],
+        epilogue=[
+            step
+            for at in ends
+            for step in (warp.wait("a", at=at, lag=2, least=-at.offset), warp.arrive("b", at=at, least=-at.offset))
+        ],
+    )
+    two = warp.group("two", [warp.wait("b"), warp.execute("y"), warp.arrive("a")])
+    found = prove(warp.program([one, two], [], [warp.barrier("a", 2), warp.barrier("b", 2)]))
+    assert found.holds, found.reason
+
+
 def test_a_limit_of_steps_is_said() -> None:
     found = prove(warp.staged(3), steps=500)
     assert not found.holds

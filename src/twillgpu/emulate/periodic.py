@@ -61,7 +61,7 @@ class Induction:
 
 
 DRIFT = 2
-"""Periods that a group may be behind the others where a recurrence counts."""
+"""Periods, besides the length of the longest pipeline, that a group may be behind where a recurrence counts."""
 
 
 class _UnsoundError(Exception):
@@ -108,9 +108,10 @@ class _Prover:
         self.unroller = unroller
         self.program = unroller.program
         self.period = _period(unroller.program, "iteration")
-        self.scale: Scale = scale_of(unroller.program, _oldest(unroller.program) + DRIFT * self.period)
         self.tile_period = _period(unroller.program, "tile")
         self.least = max(_least(group) for group in unroller.program.groups)
+        self.drift = self.least + DRIFT * self.period
+        self.scale: Scale = scale_of(unroller.program, _oldest(unroller.program) + self.drift)
         self.steps_left = steps
         self.largest = 0
         self.first_tile = False
@@ -181,7 +182,7 @@ class _Prover:
             twin.extend([section.tail for section in self._sections(start, trips)])
             yield self._ended(twin, start, trips)
             inside = all(
-                len(script) - at <= length * min(DRIFT * self.period, max(0, t + 1 - (group.stages - 1)))
+                len(script) - at <= length * min(self.drift, max(0, t + 1 - (group.stages - 1)))
                 for script, at, length, group in zip(
                     run.scripts, run.positions, lengths, self.program.groups, strict=True
                 )
