@@ -73,9 +73,14 @@ def compare(problem: Problem, options: SearchOptions, progress: Progress | None 
         InputError: a circuit of distance 0 with a positive latency.
     """
     report = progress or (lambda _: None)
-    default = max(STAGES, default_stages(problem, bounds(problem).binding.cycles))
-    options = replace(options, max_stages=min(MOST_STAGES, options.max_stages or default))
-    result = search(problem, options, _under(report, OPTIMUM.name))
+    fewest = default_stages(problem, bounds(problem).binding.cycles)
+    result = search(problem, replace(options, max_stages=options.max_stages or fewest), _under(report, OPTIMUM.name))
+    stages = min(MOST_STAGES, options.max_stages or max(STAGES, fewest))
+    options = replace(options, max_stages=stages)
+    if _at_the_bound(result):
+        result = replace(result, max_stages=stages)
+    elif result.max_stages != stages:
+        result = search(problem, options, _under(report, OPTIMUM.name))
     found = [_planned(problem, way, planner, options, report) for way, planner in PLANS]
     found += [heuristic(problem, options, _under(report, "heuristic")) for heuristic in HEURISTICS]
     first = _first(result, found)
@@ -87,6 +92,11 @@ def compare(problem: Problem, options: SearchOptions, progress: Progress | None 
         optimum=result,
         rows=tuple(Row(found=one, figures=_figures(problem, one.schedule, best)) for one in (first, *found)),
     )
+
+
+def _at_the_bound(result: SearchResult) -> bool:
+    """Return whether the interval is that of an analytic bound, which holds for any number of stages."""
+    return result.schedule is not None and result.schedule.ii_cycles == result.bounds.binding.cycles
 
 
 def _planned(problem: Problem, way: Way, planner: Planner, options: SearchOptions, report: Progress) -> Found:
