@@ -180,6 +180,7 @@ def test_evidence_that_is_gone_is_worked_out_anew(tmp_path: Path) -> None:
 
 def test_a_false_claim_of_a_search_is_contradicted() -> None:
     """A refutation that is none: the solvers find the schedule."""
+
     def lie(result: SearchResult) -> SearchResult:
         assert result.schedule is not None
         return replace(result, lower_bound_cycles=result.schedule.ii_cycles + 1)
