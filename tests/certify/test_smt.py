@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import islice
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exhaustive import brute_force, schedules
-from problems import problems
+from problems import Dep, Node, in_registers, problem, problems, use
 from twillgpu.certify.smt import SmtQuestion, question_text
-from twillgpu.costs.record import Problem, Scale
+from twillgpu.costs.record import LegalPair, Problem, Scale
 from twillgpu.costs.scale import scaled
-from twillgpu.machine.record import Groups, Registers
+from twillgpu.machine.record import Groups, Memory, Registers
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.model import answer
 from twillgpu.schedule.paper.solve import run_yices
@@ -81,3 +82,32 @@ def _compare(tiny: Problem, interval: int, rounding: str) -> None:
     asked = Question(problem=tiny, interval=interval, stages=2, rounding="down" if rounding == "down" else "exact")
     found = answer(asked, (), Effort(work=10, seconds=60)).outcome != "infeasible"
     assert yices(tiny, interval, rounding) == ("sat" if found else "unsat")
+
+
+def handed_over(registers: int, room: int) -> Problem:
+    """Two ops in two groups; the second reads a register value for five cycles, through staging of 8 bytes."""
+    value = in_registers(24)
+    nodes = [
+        Node(name="a", uses=(use("mma", 1),), latency=1, value=value, handoff=1, staging=8),
+        Node(name="b", uses=(use("alu", 5),), latency=5, value=in_registers(8)),
+    ]
+    return problem(
+        nodes,
+        [Dep(tail="a", head="b")],
+        memories=(Memory(name="smem", capacity_bytes=room, alignment_bytes=4),),
+        registers=Registers(per_thread=registers, per_sm=65536, quota_min=8),
+        groups=Groups(max=2, warps=(4,), max_warps=8),
+        legality=(LegalPair(rule="tiny", relation="apart", first="a", second="b"),),
+    )
+
+
+@pytest.mark.parametrize(("registers", "expected"), [(32, "sat"), (24, "unsat")])
+def test_a_copy_lives_in_the_group_that_reads_it(registers: int, expected: str) -> None:
+    """24 of the copy and 8 of b's own value, while b issues."""
+    assert yices(handed_over(registers, 64), 6, "exact") == expected
+
+
+@pytest.mark.parametrize(("room", "expected"), [(8, "sat"), (4, "unsat")])
+def test_a_copy_on_its_way_needs_staging(room: int, expected: str) -> None:
+    """From a's completion (1) to b's start (2 at the earliest), 8 bytes."""
+    assert yices(handed_over(32, room), 6, "exact") == expected
