@@ -30,6 +30,7 @@ from twillgpu.inputs import Priced, carried_limits, load_source, price_loaded, r
 from twillgpu.lower.lower import lower
 from twillgpu.lower.options import LowerOptions
 from twillgpu.lower.record import WarpProgram
+from twillgpu.lower.text_read import SUFFIX, read_program
 from twillgpu.schedule.jsonform import read_schedule_file
 from twillgpu.verify import check
 from twillgpu.verify.record import Verified
@@ -84,9 +85,10 @@ RUNS: tuple[Decorator, ...] = (
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
     """Run the warp program of a kernel on the CPU, and check it in every order that the hardware may choose.
 
-    SOURCE is a kernel. Its schedule is searched, or read from a file, and made into the program of every warp group.
-    The program is checked for races, deadlocks and hazards of barriers, run on random numbers in many orders, and
-    compared with the reference. The report says what is proved.
+    SOURCE is a kernel, whose schedule is searched, or read from a file, and made into the program of every warp
+    group; or such a program, as --emit program prints it (.program). The program is checked for races, deadlocks and
+    hazards of barriers, run on random numbers in many orders, and compared with the reference. The report says what
+    is proved.
 
     Exit status: 0 sound, 1 unsafe or a mistake in the input, 2 the kernel has no schedule, 3 a limit was reached.
     """
@@ -118,6 +120,8 @@ def _options(values: Values) -> EmulationOptions:
 
 def _program(source: str, values: Values, progress: Progress | None) -> WarpProgram | None:
     """Return the warp program, ``None`` where no schedule was found."""
+    if Path(source).suffix == SUFFIX:
+        return _given(source, values)
     loaded = load_source(source, values["machine"], source_options(values))
     if loaded.kernel is None:
         raise InputError(source, "graph JSON has no kernel that could be run", "give the kernel")
@@ -132,6 +136,16 @@ def _program(source: str, values: Values, progress: Progress | None) -> WarpProg
     if verified is None:
         return None
     return lower(loaded.kernel, loaded.graph, verified, LowerOptions(persistent=values["tiles"] > 1))
+
+
+def _given(source: str, values: Values) -> WarpProgram:
+    """Return the program in a file."""
+    if values["schedule"] is not None:
+        raise InputError("--schedule", f"{source} is a program already", "leave the option out, or give the kernel")
+    program = read_program(read_text(Path(source)), where=source)
+    if values["tiles"] > 1 and not program.persistent:
+        raise InputError("--tiles", f"{source} is for one tile", 'give the kernel, or a program that is "persistent"')
+    return program
 
 
 def _searched(priced: Priced, progress: Progress | None) -> Verified | None:

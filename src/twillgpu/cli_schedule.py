@@ -29,14 +29,22 @@ from twillgpu.errors import InputError
 from twillgpu.frontend.text import print_kernel
 from twillgpu.graph.jsonform import write_graph
 from twillgpu.inputs import Loaded, Priced, carried_limits, load_source, price_loaded, priced_graph
+from twillgpu.lower.lower import lower
+from twillgpu.lower.text import print_program
 from twillgpu.schedule.jsonform import write_schedule
 from twillgpu.schedule.record import SearchOptions, Status
 from twillgpu.schedule.resolution import MOST_STAGES
+from twillgpu.verify import check
+from twillgpu.verify.record import Verified
 from twillgpu.view.certificate import certificate_text
+from twillgpu.view.pipelined import Pipelined, pipelined_json, pipelined_text
+from twillgpu.view.program import program_json
+from twillgpu.view.record import Run
 from twillgpu.view.records import bounds_text, record_json, record_text
 
 EXIT: dict[Status, int] = {"optimal": 0, "infeasible": 2, "feasible": 3, "limit": 3}
-STAGES = ("kernel", "graph", "problem", "bounds", "schedule")
+LOWERED = ("pipelined-ir", "program")
+STAGES = ("kernel", "graph", "problem", "bounds", "schedule", *LOWERED)
 DEFAULTS = SearchOptions()
 
 SEARCH: tuple[Decorator, ...] = (
@@ -101,7 +109,10 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
         run = twillgpu.find_schedule(priced, method, progress)
         certificate = wanted.certificate(priced, run, progress) if wanted.asked else None
     summary = certificate_text(certificate, width=output.width) if certificate is not None else ""
-    if values["as_json"] or stage == "schedule":
+    if stage in LOWERED:
+        _deliver_lowered(output, stage, run, as_json=values["as_json"])
+        click.echo(summary, err=True, nl=False)
+    elif values["as_json"] or stage == "schedule":
         output.deliver(write_schedule(run.problem, run.result, run.limits))
         click.echo(summary, err=True, nl=False)
     else:
@@ -146,3 +157,22 @@ def _record(stage: str, priced: Priced, *, as_json: bool) -> str:
         return record_json(priced.problem, schema="twillgpu-problem/1") if as_json else record_text(priced.problem)
     found = bounds(priced.problem)
     return record_json(found, schema="twillgpu-bounds/1") if as_json else bounds_text(found)
+
+
+def _deliver_lowered(output: Output, stage: str, run: Run, *, as_json: bool) -> None:
+    """Print what the schedule becomes; nothing but a message where there is none."""
+    schedule = run.result.schedule
+    if schedule is None:
+        click.echo(f"twillgpu: {run.source}: no schedule was found; twillgpu explain says why", err=True)
+        return
+    verified = check(run.problem, schedule, max_stages=run.result.max_stages)
+    if not isinstance(verified, Verified):
+        raise TypeError(f"a schedule that was verified has violations: {verified}")
+    program = None if run.kernel is None else lower(run.kernel, run.graph, verified)
+    if stage == "pipelined-ir":
+        loop = Pipelined(graph=run.graph, schedule=schedule, program=program)
+        output.deliver(pipelined_json(loop) if as_json else pipelined_text(loop))
+    elif program is None:
+        raise InputError(run.source, "graph JSON has no kernel to make a program of", "ask for pipelined-ir")
+    else:
+        output.deliver(program_json(program) if as_json else print_program(program))

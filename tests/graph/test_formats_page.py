@@ -102,9 +102,18 @@ def _keys(value: object) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "schema", ["twillgpu-kernel/1", "twillgpu-problem/1", "twillgpu-bounds/1", "twillgpu-verdict/1"]
+    "schema",
+    [
+        "twillgpu-kernel/1",
+        "twillgpu-problem/1",
+        "twillgpu-bounds/1",
+        "twillgpu-program/1",
+        "twillgpu-pipelined/1",
+        "twillgpu-verdict/1",
+    ],
 )
 def test_other_schemas_are_those_of_the_commands(schema: str) -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.glob("cli_*.py"))
+    files = (*PACKAGE.glob("cli_*.py"), *PACKAGE.glob("view/*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in files)
     assert f'"{schema}"' in sources
     assert f"`{schema}`" in PAGE

@@ -35,20 +35,15 @@ from typing import TypeVar, get_args
 from twillgpu.frontend.check import check_kernel
 from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, Region, Space, SubTile, TileType
 from twillgpu.frontend.scanner import Scanner
+from twillgpu.frontend.type_text import layout_aliases, print_type, read_layout, read_type
 
 Item = TypeVar("Item")
 
 _WORD = re.compile(r"(?!(?:loop|carried|after|body|part|region|trips)(?![A-Za-z0-9_.$'\-]))[A-Za-z0-9_.$'\-]+")
 _SOURCE = re.compile(r"(?!//)[\w./\\\-]+:\d+", re.ASCII)
 _ATTRIBUTE = re.compile(r"[\w.+\-]+(?: : \w+)?", re.ASCII)
-_DTYPE = re.compile(r"[A-Za-z_]\w*(?:<\w+>)?", re.ASCII)
-_ALIAS = re.compile(r"#[\w]+")
-_HEAD = re.compile(r"#(?:\w+\.)*(\w+)")
-_SPACE = re.compile(r"[a-z]+")
 _TYPE_ALONE = re.compile(rf"(?:{'|'.join(get_args(Space))})(?=[<\s]|$)")
 _NUMBER = re.compile(r"\d+")
-_SIZE = re.compile(r"(\d+)x")
-_SPACES = {str(space): space for space in get_args(Space)}
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -76,7 +71,7 @@ class _Printer:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.layouts = _aliases(kernel)
+        self.layouts = layout_aliases(value.type.layout for value in _values(kernel))
 
     def lines(self) -> Iterator[str]:
         kernel = self.kernel
@@ -140,15 +135,7 @@ class _Printer:
         return f"{_quoted(_WORD, value.name)}: {self.type(value.type)}"
 
     def type(self, kind: TileType) -> str:
-        if kind == TileType(space=kind.space):
-            return kind.space
-        shape = "".join(f"{size}x" for size in kind.shape)
-        parts = [shape + _quoted(_DTYPE, kind.dtype)]
-        if kind.layout:
-            parts.append(self.layouts[kind.layout])
-        if kind.mutable:
-            parts.append("mutable")
-        return f"{kind.space}<{', '.join(parts)}>"
+        return print_type(kind, self.layouts)
 
 
 def _source(source: str) -> str:
@@ -170,17 +157,6 @@ def _op_values(op: KernelOp) -> Iterator[KernelValue]:
         yield from region.arguments
         for inner in region.ops:
             yield from _op_values(inner)
-
-
-def _aliases(kernel: Kernel) -> dict[str, str]:
-    """Return an alias for each layout, named after its outermost attribute (``#nvmma_shared``, ``#slice_1``)."""
-    aliases: dict[str, str] = {}
-    for layout in sorted({value.type.layout for value in _values(kernel)} - {""}):
-        match = _HEAD.match(layout)
-        base = f"#{match.group(1) if match else 'layout'}"
-        number = sum(re.fullmatch(rf"{base}(?:_\d+)?", alias) is not None for alias in aliases.values())
-        aliases[layout] = f"{base}_{number}" if number else base
-    return aliases
 
 
 class _Parser:
@@ -245,10 +221,7 @@ class _Parser:
         return int(self.scan.token(_NUMBER, "a number"))
 
     def layout(self) -> str:
-        alias = self.scan.token(_ALIAS, "a layout's alias")
-        self.scan.expect("=")
-        self.layouts[alias] = self.scan.json_string("a layout")
-        return alias
+        return read_layout(self.scan, self.layouts)
 
     def loop(self) -> Loop:
         scan = self.scan
@@ -370,26 +343,4 @@ class _Parser:
         return KernelValue(name=name, type=self.type())
 
     def type(self) -> TileType:
-        scan = self.scan
-        space = _SPACES.get(scan.token(_SPACE, "a space such as registers or smem"))
-        if space is None:
-            raise scan.error(f"expected one of {', '.join(_SPACES)}")
-        if not scan.eat("<"):
-            return TileType(space=space)
-        shape = []
-        while size := scan.match(_SIZE):
-            shape.append(int(size.group(1)))
-        dtype = self.plain_or_string(_DTYPE, "an element type")
-        layout, mutable = "", False
-        while scan.eat(","):
-            if self.keyword("mutable"):
-                mutable = True
-            else:
-                layout = self.layout_of(scan.token(_ALIAS, "a layout's alias or mutable"))
-        scan.expect(">")
-        return TileType(space=space, shape=tuple(shape), dtype=dtype, layout=layout, mutable=mutable)
-
-    def layout_of(self, alias: str) -> str:
-        if alias not in self.layouts:
-            raise self.scan.error(f"the layout {alias} is not defined")
-        return self.layouts[alias]
+        return read_type(self.scan, self.layouts)
