@@ -104,9 +104,7 @@ def _forward(asked: Loop, kinds: list[Kind], draw: random.Random) -> list[dict[s
         near = [tail for tail in range(max(0, head - 12), head) if kinds[tail].name != "store"]
         mean = asked.density * (0.5 if kinds[head].name == "load" else 1.1)
         count = min(len(near), int(mean) + (draw.random() < mean % 1))
-        edges += [
-            {"from": _name(kinds, tail), "to": _name(kinds, head)} for tail in sorted(draw.sample(near, count))
-        ]
+        edges += [{"from": _name(kinds, tail), "to": _name(kinds, head)} for tail in sorted(draw.sample(near, count))]
     return edges
 
 

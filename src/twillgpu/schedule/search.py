@@ -18,6 +18,9 @@ from twillgpu.schedule.record import SearchOptions, SearchResult
 from twillgpu.schedule.resolution import slot_cycles
 from twillgpu.schedule.state import State
 
+WIDE = 1.1
+"""Interval over bound from which on refutations begin with slots twice as long: fewer intervals to ask about."""
+
 HEURISTIC_STEPS = 32
 """The heuristic's interval grows by one part in so many."""
 
@@ -108,9 +111,11 @@ def _by_slots(state: State) -> None:
     while state.open() and state.best is not None and slot > 1:
         finer = max(1, slot // 2)
         before = state.best.ii_cycles
-        _improve(state, finer)
         if slot == state.slot:
+            if before > WIDE * state.lower:
+                state.refute(2 * slot)
             state.refute(slot)
+        _improve(state, finer)
         state.refute(finer)
         slot = finer
         if state.best.ii_cycles < before:
