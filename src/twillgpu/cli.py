@@ -31,6 +31,7 @@ COMMANDS = MappingProxyType(
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),
         "emulate": ("twillgpu.cli_emulate", "Run the warp program on the CPU: numbers, races, deadlocks, proofs."),
         "certificate": ("twillgpu.cli_certificate", "Check a certificate from scratch."),
+        "cache": ("twillgpu.cli_cache", "List or clear the schedules and emitted kernels that were kept."),
         "machines": ("twillgpu.cli_machines", "List the known machines, or show one with its sources."),
         "doctor": ("twillgpu.cli_doctor", "Say what is installed, what is missing, and what needs it."),
         "completion": ("twillgpu.cli_completion", "Print the completion script of a shell."),
