@@ -26,7 +26,9 @@ def sample(latency: Latency, priced: int, seed: int, op: str, number: int) -> in
     Args:
         latency: what is asked for.
         priced: the latency of an idle chip by the machine file.
-        seed, op, number: which load this is.
+        seed: of the run.
+        op: name of the load.
+        number: how many loads of this name came before.
     """
     base = (priced if latency.cycles is None else latency.cycles) * latency.scale
     if latency.kind == "fixed":

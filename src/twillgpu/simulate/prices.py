@@ -1,4 +1,4 @@
-"""What each instruction of a warp program costs: ops of the loop as the problem prices them, all else by its rules."""
+"""What each instruction costs: ops of the loop as the problem prices them, everything else by the same rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Prices:
         self._machine = machine
         self._staging = staging
         self._rings = {ring.name: ring for ring in program.rings}
-        self._types = _types(program.kernel)
+        self._types = value_types(program.kernel)
         self._makers = _makers(program, problem)
         self._outside = Outside(program.kernel, machine)
 
@@ -88,9 +88,7 @@ class Prices:
             half = whole(self._machine.handoff.cycles_per_kb * tile_bytes(ring.tile) / KB / 2)
             return Cost(issue=half, latency=half)
         tile = self._types.get(step.value, ring.tile)
-        work = Work(
-            opcode=opcode, operands=(tile if store else ring.tile,), results=() if store else (tile,)
-        )
+        work = Work(opcode=opcode, operands=(tile if store else ring.tile,), results=() if store else (tile,))
         return of_work(Op(name=step.value, warps=warps, work=(work,)), self._machine)
 
 
@@ -157,9 +155,7 @@ def longest(uses: tuple[Use, ...]) -> str:
 
 def _as_loop(kernel: Kernel, ops: tuple[KernelOp, ...]) -> Kernel:
     """Return a kernel whose loop body is ``ops``, so that they become nodes as the ops of a loop do."""
-    results = tuple(
-        KernelValue(name=carried.result, type=carried.argument.type) for carried in kernel.loop.carried
-    )
+    results = tuple(KernelValue(name=carried.result, type=carried.argument.type) for carried in kernel.loop.carried)
     arguments = tuple(carried.argument for carried in kernel.loop.carried)
     return replace(
         kernel,
@@ -169,7 +165,8 @@ def _as_loop(kernel: Kernel, ops: tuple[KernelOp, ...]) -> Kernel:
     )
 
 
-def _types(kernel: Kernel) -> dict[str, TileType]:
+def value_types(kernel: Kernel) -> dict[str, TileType]:
+    """Return the type of every value that an op of the kernel makes or the loop carries."""
     ops = (*kernel.before, *kernel.loop.body, *kernel.after)
     found = {result.name: result.type for op in ops for result in op.results}
     for carried in kernel.loop.carried:

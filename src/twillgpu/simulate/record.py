@@ -43,10 +43,12 @@ class SimulationOptions:
         seed: of random latencies.
         arrive_cycles, wait_cycles: what the instruction stream pays to arrive at an mbarrier, and to pass one that is
             ready.
+        trips: trip count of each tile that the block works on, in order; several only for persistent programs.
         staging: whether handing a register value over takes issue slots and the SMEM port. The model charges its
             latency only.
     """
 
+    trips: tuple[int, ...] = (64,)
     latency: Latency = Latency()
     seed: int = 0
     arrive_cycles: int = int(ARRIVE.value)
@@ -58,7 +60,7 @@ class Event(NamedTuple):
     """One instruction of a group, once. A named tuple because a run makes thousands. All times are in cycles.
 
     Attributes:
-        index: place in the trace.
+        number: place in the trace.
         group: name of the group.
         op: op or value, barrier, or engine that is drained.
         kind: what the instruction does.
@@ -75,7 +77,7 @@ class Event(NamedTuple):
         work_cause, work_why: the event that set ``work_start_cycle``.
     """
 
-    index: int
+    number: int
     group: str
     op: str
     kind: EventKind
@@ -103,10 +105,9 @@ class Trace:
     Attributes:
         kernel, machine: names.
         ii_cycles: the schedule's interval.
-        trips: trip count of each tile of the block.
         groups: names of the groups.
         units: units with their capacities.
-        events: in order of ``index``; those of one group are in program order.
+        events: in order of ``number``; those of one group are in program order.
         cycles: when the last group and the last engine are done.
         options: what was asked for.
         remarks: what has no price and was taken as free.
@@ -115,7 +116,6 @@ class Trace:
     kernel: str
     machine: str
     ii_cycles: int
-    trips: tuple[int, ...]
     groups: tuple[str, ...]
     units: tuple[Unit, ...]
     events: tuple[Event, ...]
@@ -162,3 +162,60 @@ class SteadyState:
     def excess(self) -> float:
         """How much longer than the schedule's interval an iteration takes, as a fraction of it."""
         return self.cycles / self.ii_cycles - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A cost beyond the schedule's interval: with it, and those before it, an iteration takes ``cycles``."""
+
+    name: str
+    cycles: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelTime:
+    """What a whole launch takes.
+
+    Attributes:
+        trips, blocks: trip count of every block, and how many there are.
+        sms, waves: SMs of the chip with a block each, and how often they are filled.
+        block_cycles: a block from start to end, by the simulation.
+        before_cycles, after_cycles: of these, until the first and from the last op of the loop.
+        loop_bytes, block_bytes: what an iteration, and the whole block, loads and stores.
+        path_cycles: what the path between L2 and the SM needs for that, ``None`` where the machine has no figure.
+        hbm_microseconds: what HBM needs if every byte that comes from it serves ``reuse`` accesses; ``None`` where
+            ``reuse`` is not given or the machine has no figure.
+        reuse: see above.
+        launch_microseconds: added once.
+        binding: what decides the time: ``simulation``, ``path to L2`` or ``HBM``.
+        microseconds: of the launch.
+        tflops: by the model, ``None`` where the loop has no matrix product.
+        ceiling_tflops: what the chip sustains in practice, ``None`` where that is not known.
+        reuse_needed: how many accesses a byte from HBM has to serve, so that HBM does not bind.
+    """
+
+    trips: int
+    blocks: int
+    sms: int
+    waves: int
+    block_cycles: float
+    before_cycles: int
+    after_cycles: int
+    loop_bytes: int
+    block_bytes: int
+    path_cycles: float | None
+    hbm_microseconds: float | None
+    reuse: float | None
+    launch_microseconds: float
+    binding: str
+    microseconds: float
+    tflops: float | None
+    ceiling_tflops: float | None
+    reuse_needed: float | None
+
+    @property
+    def practical_tflops(self) -> float | None:
+        """The smaller one of model and ceiling."""
+        if self.tflops is None or self.ceiling_tflops is None:
+            return self.tflops
+        return min(self.tflops, self.ceiling_tflops)
