@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from twillgpu.emit.quotas import expected_quotas
 from twillgpu.emit.record import Compiled, Finding, GroupCode
@@ -146,42 +147,45 @@ RULES: Mapping[str, Callable[[Judged], Iterator[Finding]]] = MappingProxyType(
 """Every rule by name."""
 
 
+Event = tuple[Literal["issue", "exp", "drain"], int]
+"""Something that happens in a loop; with a drain, the products that it leaves in flight."""
+
+
 def overlaps(loop: Iterable[Instruction], ops: Mapping[str, KernelOp]) -> int:
     """Return how many waits for wgmma in one iteration follow an exponential while a product is in flight."""
-    steps = tuple(loop)
-    events = [event for one in steps for event in _events(one, ops)]
-    return _overlapped(events)
+    return _overlapped([event for one in loop for event in _events(one, ops)])
 
 
 def _overlaps_left(code: GroupCode) -> int:
-    if code.loop is None:
-        return 0
-    kinds = {"tensor": "issue", "exp": "exp", "drain": "drain"}
-    return _overlapped([kinds[run.kind] for run in code.loop.order if run.kind in kinds])
+    kinds: dict[str, Literal["issue", "exp", "drain"]] = {"tensor": "issue", "exp": "exp", "drain": "drain"}
+    order = code.loop.order if code.loop is not None else ()
+    return _overlapped([(kinds[run.kind], run.pending) for run in order if run.kind in kinds])
 
 
-def _overlapped(events: list[str]) -> int:
-    """Count drains with an exponential since the last issue, in the second of two iterations."""
-    found, since, flying = 0, False, False
-    for number, event in enumerate(events + events):
-        if event == "issue":
-            since, flying = False, True
-        elif event == "exp":
-            since = flying
-        elif event == "drain":
+def _overlapped(events: list[Event]) -> int:
+    """Count the drains of something in flight with an exponential since the last issue, in the second of two
+    iterations.
+    """
+    found, flying, since = 0, 0, False
+    for number, (kind, pending) in enumerate(events + events):
+        if kind == "issue":
+            flying, since = flying + 1, False
+        elif kind == "exp":
+            since = flying > 0
+        elif flying > pending:
             found += since and number >= len(events)
-            since = False
+            flying, since = pending, False
     return found
 
 
-def _events(instruction: Instruction, ops: Mapping[str, KernelOp]) -> Iterator[str]:
+def _events(instruction: Instruction, ops: Mapping[str, KernelOp]) -> Iterator[Event]:
     if isinstance(instruction, Drain) and instruction.engine == "wgmma":
-        yield "drain"
+        yield "drain", instruction.pending
     if isinstance(instruction, Execute):
         if instruction.engine == "wgmma":
-            yield "issue"
+            yield "issue", 0
         elif any(_exponential(ops[member]) for member in instruction.members):
-            yield "exp"
+            yield "exp", 0
 
 
 def _exponential(op: KernelOp) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from twillgpu.emit.actions import ACTIONS, Action
+from twillgpu.emit.arrange import arranged
 from twillgpu.emit.counting import iteration_text
 from twillgpu.emit.expressions import Writing, pure
 from twillgpu.emit.frame import Frame
@@ -18,6 +19,8 @@ from twillgpu.emit.loop_variables import (
     identity,
     stage_of,
 )
+from twillgpu.emit.sliced import SliceWriter, wrapped
+from twillgpu.emit.slices import Slicing, slicings
 from twillgpu.emit.terms import Term, full
 from twillgpu.emit.versions import Definition, age, index, moves, variable
 from twillgpu.errors import UnsupportedError
@@ -52,8 +55,14 @@ class GroupWriter:
     variables: LoopVariables = field(init=False)
     flight: list[InFlight] = field(default_factory=list)
     entered: set[str] = field(default_factory=set)
+    slices: SliceWriter = field(init=False)
 
     def __post_init__(self) -> None:
+        self.variables = LoopVariables(frame=self.frame, group=self.group)
+        kept = {value for value, _ in self.needed()}
+        slicing = slicings(self.frame, self.group, self.variables, kept)
+        self.slices = SliceWriter(frame=self.frame, slicing=slicing)
+        self.group = arranged(self.frame, self.group, slicing)
         self.variables = LoopVariables(frame=self.frame, group=self.group)
 
     def write(self) -> list[str]:
@@ -69,8 +78,13 @@ class GroupWriter:
         return self.lines or ["pass"]
 
     def line(self, text: str) -> None:
-        """Write one line."""
+        """Write one line, behind the slices collected so far."""
+        self.flush()
         self.lines.append(INDENT * self.depth + text)
+
+    def flush(self) -> None:
+        """Write the slices collected so far."""
+        self.lines.extend(INDENT * self.depth + text for text in self.slices.flush())
 
     def trips(self) -> None:
         """Write the trip count, known only at run time."""
@@ -144,6 +158,7 @@ class GroupWriter:
             else:
                 for instruction in some:
                     self.instruction(instruction)
+                self.flush()
 
     def guarded(self, least: int, instructions: tuple[Instruction, ...]) -> None:
         """Write instructions under a condition. Gluon gives a wgmma result in flight another type than a tile, and a
@@ -164,6 +179,7 @@ class GroupWriter:
         written = len(self.lines)
         for instruction in instructions:
             self.instruction(instruction)
+        self.flush()
         if len(self.lines) == written:
             self.line("pass")
         self.depth -= 1
@@ -203,11 +219,37 @@ class GroupWriter:
             if self.frame.inline(op) or op.opcode.startswith(("ttg.memdesc_", "ttng.tmem_subslice")):
                 continue
             writing = self.writing(instruction.iteration, position + at, stage_here(self.variables, instruction))
+            cut = self.slices.cut(op) if instruction.engine == "simt" else None
+            if cut is not None:
+                self.sliced(op, cut, instruction, writing)
+                continue
             term = pure(op, writing)
             if term is not None:
                 self.assign(op, position + at, term)
             else:
                 self.act(op, instruction, writing, position + at)
+
+    def sliced(self, op: KernelOp, cut: Slicing, instruction: Execute, writing: Writing) -> None:
+        """Write an op on tiles that are cut in slices."""
+        stored = instruction.writes[0].ring if instruction.writes else ""
+        if not self.slices.fits(cut, stored):
+            self.flush()
+        action = Action(
+            op=op, instruction=instruction, frame=self.frame, writing=writing, least=self.least(instruction)
+        )
+        if op.opcode == "ttng.tmem_load":
+            self.slices.load(op, cut, action.memory(op.operands[0]), instruction.reads[0].ring)
+        elif op.opcode == "tt.reduce":
+            self.assign(op, 0, self.slices.reduction(op, cut, writing))
+        elif op.opcode in ("ttng.tmem_store", "ttg.local_store"):
+            into, shared = int(op.opcode == "ttg.local_store"), op.opcode == "ttg.local_store"
+            value = next(name for name in op.operands if self.slices.tile_of(name) is not None)
+            self.slices.store(value, cut, action.memory(op.operands[into]), writing, shared=shared)
+        elif op.opcode in ("ttng.tmem_alloc", "ttg.local_alloc"):
+            memory = action.memory(op.results[0].name)
+            self.slices.store(op.operands[0], cut, memory, writing, shared=op.opcode == "ttg.local_alloc")
+        else:
+            self.slices.elementwise(op, cut, writing)
 
     def act(self, op: KernelOp, instruction: Execute, writing: Writing, position: int) -> None:
         """Write an op that touches memory or another unit."""
@@ -241,6 +283,12 @@ class GroupWriter:
         kind = self.frame.types[instruction.value]
         if isinstance(instruction, Put):
             writing = self.writing(instruction.iteration, position, stage_here(self.variables, instruction))
+            cut = self.slices.tile_of(instruction.value)
+            if cut is not None:
+                if not self.slices.fits(cut, instruction.access.ring):
+                    self.flush()
+                self.slices.store(instruction.value, cut, copy, writing, shared=True)
+                return
             self.line(f"{copy}.store({writing.tile(instruction.value, instruction.value)})")
             return
         name = self.frame.names.name(instruction.value)
@@ -389,15 +437,3 @@ def stage_here(variables: LoopVariables, instruction: Execute | Put | Get) -> in
 def name_of_zero(kind: str) -> str:
     """Return a scalar zero of an element type."""
     return f"gl.to_tensor(0).to({dtype(kind, kind)})"
-
-
-def wrapped(text: str) -> bool:
-    """Return whether one pair of parentheses encloses all of ``text``."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return False
-    level = 0
-    for at, sign in enumerate(text):
-        level += (sign == "(") - (sign == ")")
-        if level == 0:
-            return at == len(text) - 1
-    return False

@@ -79,11 +79,18 @@ def _compiled(path: Path) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        said = _complaint(done.stderr) or f"exit status {done.returncode}"
         raise TwillError(
-            path.name, f"Triton does not compile it: {lines[-1]}", "report it, with the file: emission went wrong"
+            path.name, f"Triton does not compile it: {said}", "report it, with the file: emission went wrong"
         ) from None
     return answer
+
+
+def _complaint(said: str) -> str:
+    """Return the last line that says what the error is, otherwise the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    told = [line for line in lines if "rror" in line and "CompilationError: at" not in line]
+    return (told or lines or [""])[-1]
 
 
 def _run(request: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -12,10 +12,14 @@ core (``drain``) and for barriers (``wait``), TMA loads and stores, TMEM traffic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """``count`` instructions of one class in a row, other instructions in between not counted."""
+    """``count`` instructions of one class in a row, other instructions in between not counted.
+
+    ``pending``: products that a ``drain`` leaves in flight.
+    """
 
     kind: RunKind
     count: int
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
 
     Raises:
         UnsupportedError: what has no Gluon form.
-        TwillError: no round compiles; with what the compiler says of the first.
+        TwillError: Triton refuses the source, or the assembler every round; with what they say.
     """
     tries: list[_Try] = []
     budget, conclusion = Budget(), ""
@@ -103,7 +103,9 @@ def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Comp
         try:
             compiled = setting.compiler(file)
         except TwillError as error:
-            return None, (Finding(rule="compiler", group="", message=error.what, serious=True),)
+            if error.where != "ptxas":
+                raise
+            return None, (Finding(rule="assembler", group="", message=error.what, serious=True),)
     judged = Judged(program=program, groups=ordered(program), compiled=compiled, limits=setting.limits)
     return compiled, findings(judged)
 
@@ -111,20 +113,28 @@ def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Comp
 def _next(one: _Try, before: list[_Try], setting: Setting) -> tuple[str, WarpProgram | str, Budget]:
     """Return what is done next in words, the next program or the reason why there is none, and its budget."""
     compiled, program = one.round.compiled, one.program
-    if compiled is not None and any(found.rule == "spills" for found in one.round.findings):
-        quotas = moved(ordered(program), compiled)
-        tried = {earlier.round.registers for earlier in before} | {one.round.registers}
-        if quotas is not None:
-            following = with_registers(program, quotas)
-            registers = tuple((group.name, group.registers_per_thread) for group in following.groups)
-            if registers not in tried:
-                said = ", ".join(f"{name} {count}" for name, count in registers)
-                return f"move registers: {said}", following, one.budget
+    following = None if compiled is None else _moved(program, compiled, [*before, one])
+    if following is not None:
+        said = ", ".join(f"{group.name} {group.registers_per_thread}" for group in following.groups)
+        return f"move registers: {said}", following, one.budget
     budget = _smaller(one, setting.limits)
     said = f"search with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM free"
     if setting.progress is not None:
         setting.progress(said)
     return said, setting.again(budget), budget
+
+
+def _moved(program: WarpProgram, compiled: Compiled, tries: list[_Try]) -> WarpProgram | None:
+    """Return the program with registers moved to the groups that spill in a way that was not tried."""
+    tried = {(one.round.ii_cycles, one.round.registers) for one in tries}
+    for loops_only in (False, True):
+        quotas = moved(ordered(program), compiled, loops_only=loops_only)
+        if quotas is not None:
+            following = with_registers(program, quotas)
+            registers = tuple((group.name, group.registers_per_thread) for group in following.groups)
+            if (program.ii_cycles, registers) not in tried:
+                return following
+    return None
 
 
 def _smaller(one: _Try, limits: Limits) -> Budget:

@@ -120,8 +120,14 @@ def _loop_code(code: tuple[Instruction, ...]) -> LoopCode | None:
 
 
 def _order(code: tuple[Instruction, ...]) -> tuple[Run, ...]:
-    kinds = (kind for one in code if (kind := _kind(one.text)) is not None)
-    return tuple(Run(kind=kind, count=len(tuple(run))) for kind, run in itertools.groupby(kinds))
+    kinds = ((kind, _pending(kind, one.text)) for one in code if (kind := _kind(one.text)) is not None)
+    runs = itertools.groupby(kinds)
+    return tuple(Run(kind=kind, count=len(tuple(run)), pending=pending) for (kind, pending), run in runs)
+
+
+def _pending(kind: RunKind, text: str) -> int:
+    found = _MAXREG.search(text) if kind == "drain" else None
+    return int(found.group(1), 16) if found else 0
 
 
 def _kind(text: str) -> RunKind | None:

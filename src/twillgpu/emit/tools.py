@@ -72,4 +72,8 @@ def disassemble(cubin: bytes, folder: Path) -> tuple[str, str]:
 
 def _listing(cubin: Path, options: list[str]) -> str:
     command = [str(tool("nvdisasm")), *options, str(cubin)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  # the same
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # the same
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()[:200] or f"exit status {done.returncode}"
+        raise TwillError("nvdisasm", f"cannot list the machine code: {said}", "try again: is there memory left?")
+    return done.stdout
