@@ -9,7 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twillgpu.api import check_schedule, explain_schedule, find_schedule
+    from twillgpu.api import certify_schedule, check_schedule, explain_schedule, find_schedule
+    from twillgpu.dropin.decorate import optimize
     from twillgpu.emitting import EmitOptions, emit_source
     from twillgpu.errors import TwillError
     from twillgpu.frontend.launch import Launch
@@ -22,11 +23,13 @@ _WHERE = {
     "EmitOptions": "twillgpu.emitting",
     "Launch": "twillgpu.frontend.launch",
     "TwillError": "twillgpu.errors",
+    "certify_schedule": "twillgpu.api",
     "check_schedule": "twillgpu.api",
     "emit_source": "twillgpu.emitting",
     "explain_schedule": "twillgpu.api",
     "find_schedule": "twillgpu.api",
     "load_problem": "twillgpu.inputs",
+    "optimize": "twillgpu.dropin.decorate",
     "report": "twillgpu.view.report",
 }
 """The library's names and the modules that they come from. No name may be that of a folder of the package."""
@@ -36,11 +39,13 @@ __all__ = [
     "Launch",
     "TwillError",
     "__version__",
+    "certify_schedule",
     "check_schedule",
     "emit_source",
     "explain_schedule",
     "find_schedule",
     "load_problem",
+    "optimize",
     "report",
 ]
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+from twillgpu.certify.certify import Inputs, Place, certify
+from twillgpu.certify.record import Certificate
 from twillgpu.errors import TwillError
 from twillgpu.explain.explain import explain
 from twillgpu.explain.record import ExplainOptions, Explanation
-from twillgpu.inputs import Priced
+from twillgpu.graph.jsonform import write_graph
+from twillgpu.inputs import Priced, priced_graph
+from twillgpu.schedule.jsonform import write_schedule
 from twillgpu.schedule.paper.record import PaperOptions
 from twillgpu.schedule.paper.search import search as paper_search
 from twillgpu.schedule.record import Schedule, SearchOptions, SearchResult
@@ -75,6 +80,34 @@ def explain_schedule(
         TwillError: a schedule found for a changed problem does not pass the verifier, which is a defect.
     """
     return explain(run.problem, run.result, options, progress)
+
+
+def certify_schedule(
+    priced: Priced,
+    run: Run,
+    *,
+    seconds: float = 60.0,
+    folder: Path | None = None,
+    prefix: str = "",
+    progress: Progress | None = None,
+) -> Certificate:
+    """Check every claim of a run by something other than the search.
+
+    Args:
+        priced: what ``load_problem`` returns.
+        run: what ``find_schedule`` returned for it.
+        seconds: wall limit of each check; one that reaches it is open.
+        folder: where formulas and proofs are written, ``None`` for nowhere.
+        prefix: path of that folder from the certificate's, with a slash at the end, or empty.
+        progress: called with one line of text whenever a check ends.
+    """
+    inputs = Inputs(
+        source=Path(run.source).name,
+        graph=write_graph(priced_graph(priced)),
+        document=write_schedule(run.problem, run.result, run.limits),
+    )
+    place = None if folder is None else Place(folder=folder, prefix=prefix)
+    return certify(run.problem, run.result, inputs, seconds=seconds, place=place, progress=progress)
 
 
 def check_schedule(priced: Priced, schedule: Schedule, max_stages: int | None = None) -> tuple[Violation, ...]:

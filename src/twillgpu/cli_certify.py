@@ -7,15 +7,14 @@ from pathlib import Path
 
 import click
 
-from twillgpu.certify.certify import Inputs, Place, certify
+import twillgpu
+
 from twillgpu.certify.jsonform import write_certificate
 from twillgpu.certify.record import Certificate
 from twillgpu.cli_options import Decorator, Values
 from twillgpu.cli_output import Output
 from twillgpu.errors import InputError, TwillError
-from twillgpu.graph.jsonform import write_graph
-from twillgpu.inputs import Priced, priced_graph
-from twillgpu.schedule.jsonform import write_schedule
+from twillgpu.inputs import Priced
 from twillgpu.view.record import Run
 
 CERTIFICATE = "certificate.json"
@@ -114,18 +113,8 @@ class Wanted:
         Raises:
             TwillError: a check contradicts the search, which is a defect of one of them.
         """
-        inputs = Inputs(
-            source=Path(run.source).name,
-            graph=write_graph(priced_graph(priced)),
-            document=write_schedule(run.problem, run.result, run.limits),
-        )
-        found = certify(
-            run.problem,
-            run.result,
-            inputs,
-            seconds=self._seconds,
-            place=Place(folder=self._folder, prefix=self._prefix) if self._folder is not None else None,
-            progress=progress,
+        found = twillgpu.certify_schedule(
+            priced, run, seconds=self._seconds, folder=self._folder, prefix=self._prefix, progress=progress
         )
         if self._output is not None:
             self._output.deliver(write_certificate(found))
