@@ -26,6 +26,9 @@ from twillgpu.view.text import plural
 COLUMN_BYTES = 512
 """Bytes of a column of TMEM."""
 
+SPECIALISED = ("sm_90a", "sm_100a")
+"""The targets that warp-specialised code is emitted for."""
+
 Progress = Callable[[str], None]
 
 
@@ -88,7 +91,7 @@ def lowered(priced: Priced, schedule: Schedule, options: LowerOptions | None = N
     loaded = priced.loaded
     if loaded.kernel is None:
         raise InputError(loaded.source, "graph JSON has no kernel to emit", "give the .py file with the kernel")
-    if loaded.machine.arch not in ("sm_90a", "sm_100a"):
+    if loaded.machine.arch not in SPECIALISED:
         raise UnsupportedError(
             loaded.source,
             f"{loaded.machine.name} ({loaded.machine.arch}) has no asynchronous tensor core to specialise warps for",

@@ -125,6 +125,23 @@ def load_source(source: str | Path, machine: str | None = None, options: SourceO
     )
 
 
+def load_captured(kernel: Kernel, machine: Machine, source: str, rows: int | None = None) -> Loaded:
+    """Return the loop body of a kernel that is captured already; ``source`` is what the user calls it.
+
+    Raises ``UnsupportedError`` and ``InputError`` as ``load_problem`` does.
+    """
+    started = time.perf_counter()
+    cut = subtile(kernel, rows)
+    return Loaded(
+        source=source,
+        machine=machine,
+        subtiling=cut,
+        graph=build(cut.kernel),
+        remarks=_remarks(cut),
+        seconds=time.perf_counter() - started,
+    )
+
+
 def price_loaded(loaded: Loaded, limits: PriceOptions | None = None) -> Priced:
     """Price the loop body on the machine, under ``limits`` or (``None``) those that the graph asks for.
 

@@ -27,10 +27,12 @@ ORDER = (
     "emulate",
     "simulate",
     "view",
+    "store",
     "tune",
     "inputs",
     "emitting",
     "api",
+    "dropin",
     "cli",
 )
 ROOT = Path(twillgpu.__file__).parent

@@ -8,6 +8,7 @@ may not be written, a lock that is never released) costs the caching: one warnin
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sqlite3
 import tempfile
@@ -152,6 +153,16 @@ class Cache:
     @staticmethod
     def _warn(message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def shared() -> Cache:
+    """Return this process's cache of the user's folder: whoever asks, a warning is given once."""
+    return _shared(cache_folder())
+
+
+@functools.cache
+def _shared(folder: Path) -> Cache:
+    return Cache(folder=folder)
 
 
 def _is_broken(error: Exception) -> bool:

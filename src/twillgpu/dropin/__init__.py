@@ -1,0 +1,1 @@
+"""The decorator ``twillgpu.optimize``: a kernel's launches, through its optimal schedule where that is possible."""
