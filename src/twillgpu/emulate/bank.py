@@ -17,6 +17,10 @@ class Bank:
         self.findings = findings
         self.states = [fresh(barrier.arrivals) for barrier in barriers]
 
+    def start(self, copy: BarrierCopy) -> None:
+        """Begin a further barrier copy, the last one of ``barriers``."""
+        self.states.append(fresh(copy.arrivals))
+
     def arrive(self, barrier: int, phase: int | None, expected: int, label: Label) -> Mbarrier:
         """Count one arrival, made for ``phase`` (``None`` where the program does not say); return the new state."""
         state, copy = self.states[barrier], self.barriers[barrier]

@@ -14,7 +14,7 @@ from twillgpu.emulate.flight import Engines, Flight, Pending
 from twillgpu.emulate.order import Order
 from twillgpu.emulate.record import Deadlock, Hazard, Race
 from twillgpu.emulate.schedulers import Choice, Scheduler
-from twillgpu.emulate.steps import Arrive, Block, Commit, Drain, Fence, Step, Wait, Work
+from twillgpu.emulate.steps import Arrive, BarrierCopy, Block, Commit, Drain, Fence, Join, Step, Wait, Work
 from twillgpu.emulate.wording import Findings
 
 
@@ -29,22 +29,41 @@ class Outcome:
 
 
 class Machine:
-    """One block under way."""
+    """One block under way. Its scripts may begin further groups and barriers while they run."""
 
     def __init__(self, block: Block, scheduler: Scheduler) -> None:
-        self.block = block
         self.scheduler = scheduler
-        self.findings = Findings(block.barriers)
-        self.bank = Bank(block.barriers, self.findings)
-        self.order = Order(block.groups, block.barriers, self.findings)
+        self.groups, self.barriers = list(block.groups), list(block.barriers)
+        self.findings = Findings(self.barriers)
+        self.bank = Bank(self.barriers, self.findings)
+        self.order = Order(self.groups, self.barriers, self.findings)
         self.engines = Engines()
         self._scripts: list[Iterator[Step]] = [iter(script) for script in block.scripts]
-        self._next: list[Step | None] = [next(script, None) for script in self._scripts]
+        self._next: list[Step | None] = [None] * len(self._scripts)
         self._arrivers: dict[str, dict[str, str]] = {}
         self._steps = 0
 
+    def start_group(self, name: str, script: Iterator[Step], parent: int) -> int:
+        """Begin a further group after everything that ``parent`` has done; return its number."""
+        self.groups.append(name)
+        self.order.start_group(parent)
+        self._scripts.append(script)
+        self._next.append(None)
+        group = len(self.groups) - 1
+        self._next[group] = next(script, None)
+        return group
+
+    def start_barrier(self, copy: BarrierCopy) -> int:
+        """Begin a further barrier copy; return its number."""
+        self.barriers.append(copy)
+        self.bank.start(copy)
+        self.order.start_barrier()
+        return len(self.barriers) - 1
+
     def run(self) -> Outcome:
         """Run until everything is done, or nothing can go on."""
+        for group, script in enumerate(list(self._scripts)):
+            self._next[group] = next(script, None)
         while True:
             flights = [Choice(flight.group, flight) for flight in self.engines.ready()]
             groups = [Choice(group, None) for group, step in enumerate(self._next) if self._can_run(group, step)]
@@ -67,6 +86,8 @@ class Machine:
             return self.bank.passes(step)
         if isinstance(step, Drain):
             return self.engines.drained(group, step.engine, step.pending, step.reads_only)
+        if isinstance(step, Join):
+            return not any(other for at, other in enumerate(self._next) if at != group)
         return step is not None
 
     def _advance(self, group: int) -> None:
@@ -88,6 +109,8 @@ class Machine:
                 self.order.drain(group, step.engine, step.pending, step.reads_only)
             case Fence():
                 self.order.fence(group, step.kind)
+            case Join():
+                self.order.join(group)
         self._next[group] = next(self._scripts[group], None)
 
     def _work(self, group: int, step: Work) -> None:
@@ -120,12 +143,12 @@ class Machine:
             self.order.keep(pending.promise, step.barrier, state, step.label)
 
     def _remember(self, step: Arrive | Commit) -> None:
-        name = self.block.barriers[step.barrier].name
+        name = self.barriers[step.barrier].name
         self._arrivers.setdefault(name, {})[step.label.group] = f"arrived there last with {step.label}"
 
     def _deadlock(self) -> Deadlock | None:
         def arrivers(wait: Wait) -> dict[str, str]:
-            known = self._arrivers.get(self.block.barriers[wait.barrier].name, {})
-            return {group: text for group, text in known.items() if self._next[self.block.groups.index(group)]}
+            known = self._arrivers.get(self.barriers[wait.barrier].name, {})
+            return {group: text for group, text in known.items() if self._next[self.groups.index(group)]}
 
-        return explain(self.block.groups, self.block.barriers, self.bank.states, self._next, arrivers)
+        return explain(self.groups, self.barriers, self.bank.states, self._next, arrivers)

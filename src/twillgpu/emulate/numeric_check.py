@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,19 +78,25 @@ def _reference(kernel: Kernel, inputs: Inputs) -> Outputs:
     return launched.outputs()
 
 
+def differences(wanted: Outputs, found: Outputs, trips: tuple[int, ...], scheduler: str) -> Iterator[Difference]:
+    """Yield each output that is not, bit by bit, what it should be (a NaN equals a NaN)."""
+    for name, values in wanted.items():
+        wrong = ~_equal(values, found[name])
+        if wrong.any():
+            yield Difference(
+                output=name,
+                trips=trips,
+                scheduler=scheduler,
+                elements=int(wrong.sum()),
+                largest=_largest(values, found[name]),
+                first=tuple(int(at) for at in np.argwhere(wrong)[0]),
+            )
+
+
 def _differences(work: Sample, found: Sequence[Outputs], scheduler: str) -> Iterator[Difference]:
     for tile, (wanted, outputs) in enumerate(zip(work.wanted, found, strict=True)):
-        for name, values in wanted.items():
-            wrong = ~_equal(values, outputs[name])
-            if wrong.any():
-                yield Difference(
-                    output=name if len(found) == 1 else f"{name} of tile {tile}",
-                    trips=work.trips,
-                    scheduler=scheduler,
-                    elements=int(wrong.sum()),
-                    largest=_largest(values, outputs[name]),
-                    first=tuple(int(at) for at in np.argwhere(wrong)[0]),
-                )
+        for one in differences(wanted, outputs, work.trips, scheduler):
+            yield one if len(found) == 1 else replace(one, output=f"{one.output} of tile {tile}")
 
 
 def _equal(one: Array, two: Array) -> Array:

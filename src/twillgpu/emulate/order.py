@@ -6,6 +6,7 @@ the rules and what they prove.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from twillgpu.emulate.mbarrier import Mbarrier
@@ -49,7 +50,7 @@ class Promise(NamedTuple):
 class Order:
     """The happens-before relation of one run, with every check that is made along it."""
 
-    def __init__(self, groups: tuple[str, ...], barriers: tuple[BarrierCopy, ...], findings: Findings) -> None:
+    def __init__(self, groups: Sequence[str], barriers: Sequence[BarrierCopy], findings: Findings) -> None:
         self.known = [0] * len(groups)
         self.barriers = barriers
         self.findings = findings
@@ -61,6 +62,25 @@ class Order:
         self.registers: list[dict[Cell, Event]] = [{} for _ in groups]
         self.undelivered: list[Event] = []
         self._next = 1
+
+    def start_group(self, parent: int) -> None:
+        """Begin a further group, which knows what ``parent`` knows."""
+        self.known.append(self.known[parent])
+        self.registers.append({})
+
+    def start_barrier(self) -> None:
+        """Begin a further barrier copy, the last one of ``barriers``."""
+        self.histories.append(History())
+
+    def join(self, group: int) -> None:
+        """Record that a group waited for the end of all others."""
+        for known in self.known:
+            self.known[group] |= known
+
+    def phases_known(self, group: int, barrier: int) -> int:
+        """Return of how many phases of a barrier copy a group knows that they are complete."""
+        totals, known = self.histories[barrier].totals, self.known[group]
+        return next((phase for phase in range(len(totals), 0, -1) if not totals[phase - 1] & ~known), 0)
 
     def work(self, group: int, step: Work) -> Event:
         """Check an op against everything before it, and record it; return its event."""

@@ -86,11 +86,14 @@ class Wait(NamedTuple):
 
 
 class Arrive(NamedTuple):
-    """One arrival at a barrier copy; ``bytes`` of asynchronous copies are expected besides."""
+    """One arrival at a barrier copy; ``bytes`` of asynchronous copies are expected besides.
+
+    ``phase``: that for which it is made, ``None`` where the program does not say.
+    """
 
     label: Label
     barrier: int
-    phase: int
+    phase: int | None
     bytes: int = 0
 
 
@@ -99,7 +102,7 @@ class Commit(NamedTuple):
 
     label: Label
     barrier: int
-    phase: int
+    phase: int | None
     engine: str
 
 
@@ -119,7 +122,13 @@ class Fence(NamedTuple):
     kind: str
 
 
-Step: TypeAlias = Work | Wait | Arrive | Commit | Drain | Fence
+class Join(NamedTuple):
+    """Block until all other groups have ended, and know what they knew."""
+
+    label: Label
+
+
+Step: TypeAlias = Work | Wait | Arrive | Commit | Drain | Fence | Join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from twillgpu.emulate.record import AccessPoint, Hazard, HazardKind, Race, RaceKind
@@ -21,7 +22,7 @@ PRONOUNS = {
 class Findings:
     """What is wrong with a program, in the order in which it is met."""
 
-    def __init__(self, barriers: tuple[BarrierCopy, ...] = ()) -> None:
+    def __init__(self, barriers: Sequence[BarrierCopy] = ()) -> None:
         self._barriers = barriers
         self._races: dict[tuple[str, ...], Race] = {}
         self._hazards: dict[tuple[str, ...], Hazard] = {}
