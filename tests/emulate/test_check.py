@@ -7,7 +7,10 @@ import pytest
 import warp_programs as warp
 
 from twillgpu.emulate.check import EmulationOptions, default_trips, emulate
+from twillgpu.emulate.numeric_check import run_sample, sample
+from twillgpu.emulate.schedulers import Chance
 from twillgpu.emulate.text import report_text
+from twillgpu.emulate.unroll import Unroller
 from twillgpu.lower.record import Arrive, Iteration, Wait
 
 
@@ -67,9 +70,20 @@ def test_a_limit_of_the_exploration_is_a_status() -> None:
 def test_outputs_that_nobody_wrote_are_differences() -> None:
     good = numbers.squares(2)
     groups = tuple(replace(group, after=()) if group.name == "mma" else group for group in good.groups)
+    unroller = Unroller(replace(good, groups=groups))
+    outcome = run_sample(unroller, sample(good.kernel, (2,)), Chance(0))
+    assert {difference.output for difference in outcome.differences} == {"c_desc"}
+    assert str(outcome.differences[0]).startswith("c_desc differs from the reference in 256 elements (largest error ")
+
+
+def test_outputs_that_nobody_writes_are_found_without_numbers() -> None:
+    """Before, only ops of the loop were looked for, and only those that some instruction executes."""
+    good = numbers.squares(2)
+    groups = tuple(replace(group, after=()) if group.name == "mma" else group for group in good.groups)
     report = emulate(replace(good, groups=groups), EmulationOptions(trips=(2,), tiles=1, seeds=1))
-    assert {difference.output for difference in report.differences} == {"c_desc"}
-    assert str(report.differences[0]).startswith("c_desc differs from the reference in 256 elements (largest error ")
+    (hazard,) = [hazard for hazard in report.hazards if hazard.kind == "coverage"]
+    assert "is not executed where there are 2 iterations" in hazard.message
+    assert report.runs == 0
 
 
 def test_the_text_of_a_report_wraps_and_counts() -> None:
