@@ -20,6 +20,9 @@ from twillgpu.lower.record import Drain, Execute, GroupProgram, Instruction, Wai
 _SERIALISED = re.compile(r"\(C75\d\d\)|serializ", re.IGNORECASE)
 _EXPONENTIALS = frozenset({"math.exp", "math.exp2"})
 _TENSOR = frozenset({"HGMMA", "QGMMA", "IGMMA", "UTCHMMA", "UTCQMMA"})
+MOST_RELOADS = 4
+"""Reloads in a main loop that are no finding: they hit the cache and wait for nothing."""
+
 _STEP_BITS = 256
 """Bits of the inner dimension that one tensor core instruction takes of each row."""
 
@@ -78,12 +81,20 @@ def _tmem_limit(judged: Judged) -> Iterator[Finding]:
 
 def _spills(judged: Judged) -> Iterator[Finding]:
     for group, code in judged.pairs():
+        quota = f"{code.live_registers} registers live of {code.maxreg}"
+        if code.loop is not None and (code.loop.stores or code.loop.spills > MOST_RELOADS):
+            yield _found("spills", group.name, f"{code.loop.spills} spill instructions in the main loop, {quota}")
+
+
+def _reloads(judged: Judged) -> Iterator[Finding]:
+    for group, code in judged.pairs():
         inside = code.loop.spills if code.loop is not None else 0
-        quota = f"{code.live_registers} registers live of {group.registers_per_thread}"
-        if inside:
-            yield _found("spills", group.name, f"{inside} spill instructions in the main loop, {quota}")
-        elif code.spills:
-            said = f"{code.spills} spill instructions outside the main loop, {quota}"
+        spilling = code.loop is not None and code.loop.stores
+        if 0 < inside <= MOST_RELOADS and not spilling:
+            said = f"{inside} reloads in the main loop of what is made before the groups part"
+            yield _found("reloads", group.name, said, serious=False)
+        if code.spills > inside:
+            said = f"{code.spills - inside} spill instructions before and after the main loop"
             yield _found("spills_outside", group.name, said, serious=False)
 
 
@@ -137,6 +148,7 @@ RULES: Mapping[str, Callable[[Judged], Iterator[Finding]]] = MappingProxyType(
         "smem_plan": _smem_plan,
         "tmem_limit": _tmem_limit,
         "spills": _spills,
+        "reloads": _reloads,
         "serialised": _serialised,
         "setmaxnreg": _quotas,
         "tensor_count": _tensor_count,

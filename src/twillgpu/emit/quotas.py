@@ -19,6 +19,9 @@ MARGIN = 8
 """Registers above those live that the assembler needs: operands of wide instructions must be consecutive."""
 
 
+ROOM = 32
+"""Registers above those live with which a group that spilled should not."""
+
 LEAST_OUTSIDE = 72
 """What a group keeps at least for its work before and after the loop."""
 
@@ -54,52 +57,59 @@ def with_registers(program: WarpProgram, quotas: Mapping[str, int]) -> WarpProgr
     return replace(program, groups=tuple(groups))
 
 
-def moved(
-    groups: Sequence[GroupProgram], compiled: Compiled, *, loops_only: bool = False
-) -> Mapping[str, int] | None:
+def moved(groups: Sequence[GroupProgram], compiled: Compiled) -> Mapping[str, int] | None:
     """Return quotas that give every group that spills in its main loop more, out of what others do not use; ``None``
     where nothing can be moved.
 
-    ``loops_only``: what a group keeps is what its main loop needs, even if it then spills before or after the loop.
+    Others keep what their main loops need. What is left goes to those that spill until they have enough, then to what
+    the others need before and after their loops, and then to those that spill again; the poorest first.
     """
     code = dict(zip((group.name for group in groups), compiled.groups, strict=True))
-    spilling = {name for name, one in code.items() if one.loop is not None and one.loop.spills}
+    spilling = {name for name, one in code.items() if one.loop is not None and one.loop.stores}
     old = {group.name: group.registers_per_thread for group in groups}
     quotas = dict(old)
     narrow = [group.name for group in groups if group.warps < 4]
     if spilling.intersection(narrow):
         quotas.update(dict.fromkeys(narrow, max(old[name] for name in narrow) + STEP))
-    for group in groups:
-        if group.warps >= 4 and group.name not in spilling:
-            quotas[group.name] = min(old[group.name], _kept(code[group.name], loops_only=loops_only))
-    given = _shared_out(groups, quotas, compiled.registers_per_thread * compiled.warps, spilling)
-    helped = spilling and given is not None and all(given[name] > old[name] for name in spilling)
-    return given if helped else None
+    wide = {group.name: group.warps for group in groups if group.warps >= 4}
+    for name in wide:
+        if name not in spilling:
+            quotas[name] = min(old[name], _in_loop(code[name]))
+    narrow_warps, asked = packed([replace(one, registers_per_thread=quotas[one.name]) for one in groups])
+    pool = compiled.registers_per_thread * compiled.warps - narrow_warps * asked
+    rest = pool - sum(warps * quotas[name] for name, warps in wide.items())
+    needy = {name: warps for name, warps in wide.items() if name in spilling}
+    others = {name: warps for name, warps in wide.items() if name not in spilling}
+    rest = _raise(quotas, needy, {name: _enough(code[name], old[name]) for name in needy}, rest)
+    rest = _raise(quotas, others, {name: _rounded(code[name].live_registers + MARGIN) for name in others}, rest)
+    rest = _raise(quotas, needy or others, dict.fromkeys(needy or others, MOST), rest)
+    helped = bool(spilling) and rest >= 0 and all(quotas[name] > old[name] for name in spilling)
+    return quotas if helped else None
 
 
-def _kept(code: GroupCode, *, loops_only: bool) -> int:
-    """Return the registers that a group which does not spill needs; before and after the loop it needs some, too."""
-    live = code.loop.live_registers if loops_only and code.loop is not None else code.live_registers
+def _in_loop(code: GroupCode) -> int:
+    """Return the registers that the main loop of a group needs, and some for its work outside."""
+    live = code.loop.live_registers if code.loop is not None else code.live_registers
     return max(_rounded(live + MARGIN), LEAST_OUTSIDE)
 
 
-def _shared_out(
-    groups: Sequence[GroupProgram], quotas: dict[str, int], pool: int, spilling: set[str]
-) -> dict[str, int] | None:
-    """Give what is left of the pool to the wide groups that spill, the poorest first; ``None`` if it is too small."""
-    wide = [group for group in groups if group.warps >= 4]
-    narrow_warps, narrow = packed([replace(one, registers_per_thread=quotas[one.name]) for one in groups])
-    rest = pool - narrow_warps * narrow - sum(one.warps * quotas[one.name] for one in wide)
-    if rest < 0:
-        return None
-    needy = [group for group in wide if group.name in spilling] or wide
+def _enough(code: GroupCode, old: int) -> int:
+    """Return the registers with which a group that spills now should not: at least two steps more."""
+    live = code.loop.live_registers if code.loop is not None else 0
+    return min(MOST, max(old + 2 * STEP, _rounded(live + ROOM)))
+
+
+def _raise(quotas: dict[str, int], warps: Mapping[str, int], upto: Mapping[str, int], rest: int) -> int:
+    """Raise quotas step by step, the poorest first, while there is something left; return what is left."""
     while True:
-        open_ = [one for one in needy if quotas[one.name] + STEP <= MOST and STEP * one.warps <= rest]
+        open_ = [
+            name for name in warps if quotas[name] + STEP <= min(upto[name], MOST) and STEP * warps[name] <= rest
+        ]
         if not open_:
-            return quotas
-        poorest = min(open_, key=lambda one: quotas[one.name])
-        quotas[poorest.name] += STEP
-        rest -= STEP * poorest.warps
+            return rest
+        poorest = min(open_, key=lambda name: quotas[name])
+        quotas[poorest] += STEP
+        rest -= STEP * warps[poorest]
 
 
 def _rounded(count: int) -> int:

@@ -24,10 +24,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopCode:
-    """The main loop of a group: its longest loop. ``waits`` are waits for barriers."""
+    """The main loop of a group: its longest loop.
+
+    ``spills``: local memory instructions; ``stores``: those that store. A loop that only reloads a few values is not
+    short of registers: what several groups need may be computed before they part, where few registers are left for
+    it. ``waits`` are waits for barriers.
+    """
 
     live_registers: int
     spills: int
+    stores: int
     instructions: int
     waits: int
     counts: tuple[tuple[str, int], ...]

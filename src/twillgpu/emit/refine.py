@@ -126,15 +126,13 @@ def _next(one: _Try, before: list[_Try], setting: Setting) -> tuple[str, WarpPro
 
 def _moved(program: WarpProgram, compiled: Compiled, tries: list[_Try]) -> WarpProgram | None:
     """Return the program with registers moved to the groups that spill in a way that was not tried."""
+    quotas = moved(ordered(program), compiled)
+    if quotas is None:
+        return None
+    following = with_registers(program, quotas)
+    registers = tuple((group.name, group.registers_per_thread) for group in following.groups)
     tried = {(one.round.ii_cycles, one.round.registers) for one in tries}
-    for loops_only in (False, True):
-        quotas = moved(ordered(program), compiled, loops_only=loops_only)
-        if quotas is not None:
-            following = with_registers(program, quotas)
-            registers = tuple((group.name, group.registers_per_thread) for group in following.groups)
-            if (program.ii_cycles, registers) not in tried:
-                return following
-    return None
+    return None if (program.ii_cycles, registers) in tried else following
 
 
 def _smaller(one: _Try, limits: Limits) -> Budget:
@@ -167,6 +165,6 @@ def _weight(one: _Try) -> tuple[bool, int, int, int, int]:
     """Order emissions: what compiles, what fits, what is not serialised, fewest spills in loops, least interval."""
     found = [finding.rule for finding in one.round.findings if finding.serious]
     groups = one.round.compiled.groups if one.round.compiled is not None else ()
-    spills = sum(code.loop.spills for code in groups if code.loop is not None)
+    spills = sum(code.loop.stores for code in groups if code.loop is not None)
     limits = sum(rule.endswith("_limit") for rule in found)
     return (one.round.compiled is None, limits, found.count("serialised"), spills, one.round.ii_cycles)

@@ -112,6 +112,7 @@ def _loop_code(code: tuple[Instruction, ...]) -> LoopCode | None:
     return LoopCode(
         live_registers=max(one.live_registers for one in code),
         spills=sum(counts[opcode] for opcode in SPILLS),
+        stores=counts[SPILLS[0]],
         instructions=len(code),
         waits=sum(_kind(one.text) == "wait" for one in code),
         counts=tuple(sorted(counts.items())),
