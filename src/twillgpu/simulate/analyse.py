@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from twillgpu.machine.record import Unit
-from twillgpu.simulate.critical import chain
+from twillgpu.simulate.critical import HELD, chain
 from twillgpu.simulate.record import Event, Share, SteadyState
 
 Shape: TypeAlias = tuple[tuple[str, str, int, int], ...]
@@ -39,8 +39,9 @@ class Iterations:
         return self.last(iteration).start_cycle
 
     def last(self, iteration: int) -> Event:
-        """Return the event of an iteration that starts last."""
-        return max(self._events[iteration], key=lambda event: (event.start_cycle, event.number))
+        """Return the instruction of an iteration that starts last, those left out that only wait."""
+        acting = [event for event in self._events[iteration] if event.kind not in HELD]
+        return max(acting or self._events[iteration], key=lambda event: (event.start_cycle, event.number))
 
     def period(self, last: int, settle: int) -> int:
         """Return after how many iterations all times repeat, 0 if they do not.
@@ -109,7 +110,7 @@ def _busy_name(event: Event) -> str:
 
 
 def _busy(event: Event) -> int:
-    if event.kind in ("wait", "drain", "fence"):
+    if event.kind in HELD:
         return event.end_cycle - event.start_cycle - event.stall_cycles
     return event.end_cycle - event.start_cycle
 

@@ -28,7 +28,10 @@ class Moment(NamedTuple):
 
 
 def chain(events: Sequence[Event], last: Event, begin: int) -> Iterator[Link]:
-    """Yield the links from the start of ``last`` back to cycle ``begin``; together they fill that time."""
+    """Yield the links from the start of ``last`` back to cycle ``begin``; together they fill that time.
+
+    ``last`` is no instruction that only waits: of those it is known what ends them.
+    """
     moment = Moment(last.start_cycle, last.cause, last.why)
     while moment.event >= 0 and moment.time > begin:
         event = events[moment.event]
