@@ -28,6 +28,7 @@ COMMANDS = MappingProxyType(
         "emit": ("twillgpu.cli_emit", "Emit the schedule as runnable Gluon, compiled and checked without a GPU."),
         "explain": ("twillgpu.cli_explain", "Say what limits a loop, and the least change that would help."),
         "compare": ("twillgpu.cli_compare", "Compare the optimum with the schedules in use today."),
+        "view": ("twillgpu.cli_view", "Draw the schedule: charts, tables, graph, trace, an interactive report."),
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),
         "emulate": ("twillgpu.cli_emulate", "Run the warp program on the CPU: numbers, races, deadlocks, proofs."),
         "simulate": ("twillgpu.cli_simulate", "Predict the time of the warp program, cycle by cycle."),

@@ -55,9 +55,16 @@ class Output:
             # What is still buffered goes nowhere, or the interpreter would complain about the pipe when it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    def _write(self, file: Path, text: str) -> None:
+    def deliver_bytes(self, data: bytes) -> None:
+        """Write an image to the file, which must be given."""
+        if self.file is None:
+            raise InputError("-o", "an image needs a file", "name one")
+        self._write(self.file, data)
+
+    def _write(self, file: Path, content: str | bytes) -> None:
+        data = content if isinstance(content, bytes) else content.encode("utf-8")
         try:
-            with file.open("w" if self.force else "x", encoding="utf-8") as stream:
-                stream.write(text)
+            with file.open("wb" if self.force else "xb") as stream:
+                stream.write(data)
         except OSError as error:
             raise InputError(f"-o {file}", f"cannot be written ({error.strerror})", "name another place") from None
