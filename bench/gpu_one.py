@@ -1,0 +1,151 @@
+"""Measure one job on the GPU: ``python bench/gpu_one.py JOB`` prints a JSON row per length; ``probe`` the device."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import math
+import statistics
+import sys
+from dataclasses import asdict, replace
+from typing import Any, Protocol
+
+from gpu_plan import Job, Row
+from gpu_works import Setting, Work, work_of
+
+RELATIVE, LARGEST = 1e-2, 5e-2
+"""Errors above which a result is wrong: fp16 products of normal numbers stay a factor of five or more below."""
+
+WARM_UP = 3
+TIMED_MS, LEAST, MOST = 300.0, 5, 50
+QUEUE_CYCLES = 50_000_000
+"""The GPU sleeps so long (about 30 ms) before the timed launches, so that it never waits for the host."""
+
+
+def probe() -> dict[str, Any]:
+    """Return what is here: ``{"missing": ...}`` or the device."""
+    for name in ("torch", "triton"):
+        if importlib.util.find_spec(name) is None:
+            return {"missing": f"{name} is not installed"}
+    torch: Any = importlib.import_module("torch")
+    triton: Any = importlib.import_module("triton")
+    if not torch.cuda.is_available():
+        return {"missing": "PyTorch finds no CUDA device"}
+    found = torch.cuda.get_device_properties(0)
+    return {
+        "name": found.name,
+        "capability": found.major * 10 + found.minor,
+        "sms": found.multi_processor_count,
+        "l2_bytes": getattr(found, "L2_cache_size", 0),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "cuda": torch.version.cuda,
+    }
+
+
+def measured(job: Job, length: int, setting: Setting, timer: Timer) -> Row:
+    """Check and time a job at one length; exceptions become the row's reason."""
+    row = Row(op=job.op, implementation=job.implementation, length=length, outcome="failed")
+    try:
+        with contextlib.ExitStack() as stack:
+            setting.stack = stack
+            work = work_of(job, length, setting)
+            relative, largest = checked(work, setting)
+            row = replace(row, relative_error=relative, largest_error=largest, input_sets=work.sets)
+            row = replace(row, blocks=work.blocks, trips=work.trips, flop=work.flop)
+            if not right(row):
+                return replace(row, outcome="wrong", reason="the result differs from the float64 reference")
+            milliseconds, launches = timer.median(work)
+    except Exception as error:  # noqa: BLE001  # whatever a library or the driver raises costs this row only
+        first = (str(error).strip().splitlines() or [""])[0]
+        missing = isinstance(error, ImportError | AttributeError)
+        return replace(row, outcome="skipped" if missing else "failed", reason=f"{type(error).__name__}: {first}")
+    return replace(
+        row, outcome="ok", milliseconds=milliseconds, tflops=work.flop / milliseconds / 1e9, launches=launches
+    )
+
+
+def checked(work: Work, setting: Setting) -> tuple[float, float]:
+    """Run every set of inputs once into poisoned outputs; return the largest relative and largest errors."""
+    relative, largest = [0.0], [0.0]
+    for at in range(work.sets):
+        work.poison(at)
+        work.launch(at)
+        if setting.device == "cuda":
+            setting.torch.cuda.synchronize()
+        for found, reference in work.pairs(at):
+            difference = found.detach().double() - reference
+            relative.append(float(difference.norm() / reference.norm()))
+            largest.append(float(difference.abs().max() / reference.abs().max()))
+    return _worst(relative), _worst(largest)
+
+
+def _worst(values: list[float]) -> float:
+    """Return the largest value; a NaN is worse than any number, and JSON has only numbers."""
+    return max(values) if all(math.isfinite(value) for value in values) else sys.float_info.max
+
+
+def right(row: Row) -> bool:
+    """Whether the errors of a row are those of rounding."""
+    relative, largest = row.relative_error, row.largest_error
+    return relative is not None and largest is not None and relative <= RELATIVE and largest <= LARGEST
+
+
+class Timer(Protocol):
+    """What times the launches of a work."""
+
+    def median(self, work: Work) -> tuple[float, int]:
+        """Return the median milliseconds of a launch and how many were timed; inputs rotate."""
+
+
+class EventTimer:
+    """Times launches by CUDA events."""
+
+    def __init__(self, torch: Any) -> None:  # noqa: ANN401  # PyTorch is optional
+        self.torch = torch
+
+    def median(self, work: Work) -> tuple[float, int]:
+        """Return the median milliseconds of a launch and how many were timed; inputs rotate."""
+        for number in range(WARM_UP):
+            work.launch(number % work.sets)
+        first = statistics.median(self._times(work, WARM_UP))
+        count = max(LEAST, min(MOST, round(TIMED_MS / max(first, 1e-3))))
+        return statistics.median(self._times(work, count)), count
+
+    def _times(self, work: Work, count: int) -> list[float]:
+        cuda = self.torch.cuda
+        cuda.synchronize()
+        if hasattr(cuda, "_sleep"):
+            cuda._sleep(QUEUE_CYCLES)  # noqa: SLF001  # PyTorch's own benchmarks use it
+        events = [(cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)) for _ in range(count)]
+        for number, (begin, end) in enumerate(events):
+            begin.record()
+            work.launch(number % work.sets)
+            end.record()
+        cuda.synchronize()
+        return [begin.elapsed_time(end) for begin, end in events]
+
+
+def main(argument: str) -> int:
+    """Print the rows of a job, one per line; after a failure the process ends: the device may be unusable."""
+    if argument == "probe":
+        print(json.dumps(probe()), flush=True)
+        return 0
+    given = json.loads(argument)
+    job = Job(**{**given, "lengths": tuple(given["lengths"])})
+    torch: Any = importlib.import_module("torch")
+    properties = torch.cuda.get_device_properties(0)
+    setting = Setting(torch=torch, l2_bytes=getattr(properties, "L2_cache_size", 0))
+    for length in job.lengths:
+        row = measured(job, length, setting, EventTimer(torch))
+        print(json.dumps(asdict(row)), flush=True)
+        if row.outcome == "failed":
+            return 1
+        torch.cuda.empty_cache()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,132 @@
+"""What ``bench/gpu.py`` measures, and the records that its processes exchange as JSON. Nothing of a GPU is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+OUT = HERE / "out"
+PREPARED = OUT / "gpu"
+"""The emitted kernels and what is predicted of them: made where the search is installed, used where the GPU is."""
+
+LENGTHS = (2048, 4096, 8192, 16384)
+IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "attention_fwd": ("twill", "triton", "cudnn", "flash"),
+        "attention_bwd": ("twill", "triton", "cudnn", "flash"),
+        "gemm": ("twill", "triton", "cublas", "dropin"),
+    }
+)
+"""The kernels, and who computes them: our emitted source; the Triton kernel that it was made from, as it is; the back
+ends of PyTorch's scaled-dot-product attention; cuBLAS; the original through ``twillgpu.optimize``."""
+
+OUTCOMES = ("ok", "wrong", "failed", "crashed", "timeout", "skipped")
+"""What becomes of a row: measured and right; measured and wrong; an exception; the process ended; it had to be
+ended; it does not apply, or there was no time left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One process: a kernel by one implementation at several lengths; ``emitted`` is the file of ``twill``."""
+
+    op: str
+    implementation: str
+    lengths: tuple[int, ...]
+    target: str
+    emitted: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measurement.
+
+    Attributes:
+        op, implementation, length: what was measured.
+        outcome: one of ``OUTCOMES``.
+        reason: why there is no time, or what is wrong.
+        milliseconds: median time of a launch.
+        tflops: useful arithmetic by that time (4, 10, 2 FLOP per multiply pair: no recomputation is counted).
+        relative_error, largest_error: Frobenius norm of the difference to the float64 reference by that of the
+            reference; largest difference by the largest value.
+        launches, input_sets: launches timed, and sets of inputs that they rotate through.
+        blocks, trips: blocks of the grid and iterations of each, for the prediction.
+        predicted_milliseconds, predicted_tflops: of the emitted kernel by its schedule.
+    """
+
+    op: str
+    implementation: str
+    length: int
+    outcome: str
+    reason: str = ""
+    milliseconds: float | None = None
+    tflops: float | None = None
+    relative_error: float | None = None
+    largest_error: float | None = None
+    launches: int = 0
+    input_sets: int = 0
+    blocks: int = 0
+    trips: int = 0
+    flop: float = 0.0
+    predicted_milliseconds: float | None = None
+    predicted_tflops: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What is known of an emitted kernel before it runs.
+
+    Attributes:
+        op, machine, target: what it was made for.
+        file: the emitted source.
+        ii_cycles: interval of its schedule.
+        status: status of the search.
+        clean: whether its machine code keeps what the schedule promises.
+        clock_mhz: the machine's.
+        ceiling_tflops: what the chip sustains under power limits, ``None`` where it is not known.
+        reason: why there is no file.
+    """
+
+    op: str
+    machine: str
+    target: str
+    file: str = ""
+    ii_cycles: int = 0
+    status: str = ""
+    clean: bool = False
+    clock_mhz: float = 0.0
+    ceiling_tflops: float | None = None
+    reason: str = ""
+
+
+def predicted(prepared: Prepared, row: Row, sms: int) -> tuple[float, float]:
+    """Return milliseconds and TFLOP/s of a whole launch by the schedule of its loop.
+
+    ceil(blocks / SMs) blocks after each other on the busiest SM, trips x I cycles each, no faster than the ceiling.
+    Prologue, epilogue, launch and the traffic of other blocks are not in it.
+    """
+    waves = -(-row.blocks // sms)
+    milliseconds = waves * row.trips * prepared.ii_cycles / prepared.clock_mhz / 1e3
+    if prepared.ceiling_tflops is not None:
+        milliseconds = max(milliseconds, row.flop / prepared.ceiling_tflops / 1e9)
+    return milliseconds, row.flop / milliseconds / 1e9
+
+
+def skipped(job: Job, reason: str, outcome: str = "skipped") -> list[Row]:
+    """Return a row without a time for each length of a job."""
+    return [
+        Row(op=job.op, implementation=job.implementation, length=length, outcome=outcome, reason=reason)
+        for length in job.lengths
+    ]
+
+
+def declared(module: Any, kernel: str, target: str) -> dict[str, Any]:  # noqa: ANN401  # an example's module
+    """Return the constexprs of the launch that an example declares for a target."""
+    launches = module.LAUNCH if isinstance(module.LAUNCH, tuple) else (module.LAUNCH,)
+    own = [launch for launch in launches if launch.kernel == kernel]
+    fitting = [launch for launch in own if launch.target in (target, None)]
+    return dict((fitting or own)[0].constexprs)

@@ -1,0 +1,52 @@
+"""Search and emit one kernel for a machine: ``python bench/gpu_prepare.py OP MACHINE FOLDER``. Needs no GPU."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import twillgpu
+from gpu_plan import EXAMPLES, Prepared
+from twillgpu.errors import TwillError
+from twillgpu.machine.load import load
+
+CEILING = "chip.practical_tflops_16bit"
+
+
+def prepare(op: str, machine: str, folder: Path) -> Prepared:
+    """Write the emitted kernel and what is predicted of it into ``folder``; a kernel that has none says why."""
+    target = load(machine).arch
+    try:
+        found = _emitted(op, machine, folder)
+    except TwillError as error:
+        found = Prepared(op=op, machine=machine, target=target, reason=str(error))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{op}-{machine}.json").write_text(json.dumps(asdict(found), indent=2) + "\n", encoding="utf-8")
+    return found
+
+
+def _emitted(op: str, machine: str, folder: Path) -> Prepared:
+    priced = twillgpu.load_problem(EXAMPLES / f"{op}.py", machine)
+    run = twillgpu.find_schedule(priced)
+    emission = twillgpu.emit_source(priced, run.result, twillgpu.EmitOptions(check=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{op}_{machine}.py"
+    file.write_text(emission.source, encoding="utf-8")
+    figures = {figure.path: figure.value for figure in run.machine.figures}
+    return Prepared(
+        op=op,
+        machine=machine,
+        target=run.machine.arch,
+        file=file.name,
+        ii_cycles=emission.ii_cycles,
+        status=run.result.status,
+        clean=emission.clean,
+        clock_mhz=figures["chip.clock_mhz"],
+        ceiling_tflops=figures.get(CEILING),
+    )
+
+
+if __name__ == "__main__":
+    prepare(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
