@@ -94,6 +94,18 @@ def pure(op: KernelOp, writing: Writing) -> Term | None:
     return None if special is None else special(op, kind, writing)
 
 
+def bare(text: str) -> str:
+    """Return an expression without parentheses around the whole of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    level = 0
+    for at, sign in enumerate(text):
+        level += (sign == "(") - (sign == ")")
+        if level == 0:
+            return text[1:-1] if at == len(text) - 1 else text
+    return text
+
+
 def _elementwise(op: KernelOp, writing: Writing, form: Callable[[list[str]], str]) -> Term:
     terms = [writing.term(operand) for operand in op.operands]
     shape = _broadcast([term.shape for term in terms])
@@ -115,7 +127,7 @@ def _call(op: KernelOp, writing: Writing) -> Term:
         raise UnsupportedError(
             op.source, "maximum and minimum that pass NaN on", "use tl.maximum as it is by default"
         )
-    return _elementwise(op, writing, lambda texts: f"{_CALLS[op.opcode]}({', '.join(texts)})")
+    return _elementwise(op, writing, lambda texts: f"{_CALLS[op.opcode]}({', '.join(map(bare, texts))})")
 
 
 def _cast(op: KernelOp, kind: TileType, writing: Writing) -> Term:

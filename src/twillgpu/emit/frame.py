@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from twillgpu.emit.counting import place
 from twillgpu.emit.direct import direct
 from twillgpu.emit.expressions import INLINE
+from twillgpu.emit.folding import folded
 from twillgpu.emit.terms import LayoutNames, Names
 from twillgpu.frontend.kernel import Kernel, KernelOp, KernelValue, TileType
 from twillgpu.lower.record import Access, Barrier, BarrierUse, Instance, Ring, WarpProgram
@@ -28,6 +29,7 @@ class Frame:
         descriptors: (argument, block shape, layout) of each TMA descriptor in use, with its name.
         bases: descriptor arguments whose pointer is passed as well, with its name.
         dropped: layout conversions that are not written (``twillgpu.emit.direct``).
+        folded: ops that are written where their only reader is (``twillgpu.emit.folding``).
     """
 
     program: WarpProgram
@@ -42,9 +44,11 @@ class Frame:
     descriptors: dict[tuple[str, tuple[int, ...], str], str] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
+    folded: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.program, self.dropped = direct(self.program)
+        self.folded = folded(self.program)
         kernel = self.program.kernel
         self.types = {value.name: value.type for value in values_of(kernel)}
         self.makers = {value.name: op for op in ops_of(kernel) for value in op.results}
@@ -57,7 +61,7 @@ class Frame:
 
     def inline(self, op: KernelOp) -> bool:
         """Return whether an op is written where its result is read."""
-        return op.opcode in INLINE or op.name in self.dropped
+        return op.opcode in INLINE or op.name in self.dropped or op.name in self.folded
 
     def op_named(self, name: str) -> KernelOp:
         """Return the op of this name."""

@@ -2,57 +2,21 @@
 
 from __future__ import annotations
 
-import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.group import INDENT, GroupWriter
 from twillgpu.emit.launcher import launcher
-from twillgpu.emit.layouts import layout
+from twillgpu.emit.layouts import layout, parent
+from twillgpu.emit.preamble import WORD, preamble
 from twillgpu.emit.storage import allocations
+from twillgpu.emit.wrapping import WIDTH, wrapped_lines
 from twillgpu.frontend.kernel import KernelValue
 from twillgpu.lower.record import GroupProgram, WarpProgram
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _POINTEE = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5"}
-
-ADDING = """
-
-TMA_ADDS = gl.constexpr(hasattr(tma, "async_atomic_add"))
-
-
-@gluon.jit
-def tma_add(descriptor, base, stride, row, column, source, ROWS: gl.constexpr, COLUMNS: gl.constexpr):
-    if TMA_ADDS:
-        tma.async_atomic_add(descriptor, [row, column], source)
-    else:
-        layout: gl.constexpr = gl.BlockedLayout([1, 4], [1, 32], [gl.num_warps(), 1], [1, 0])
-        columns = column + gl.arange(0, COLUMNS, gl.SliceLayout(0, layout))
-        for part in gl.static_range(ROWS // 8):
-            rows = row + part * 8 + gl.arange(0, 8, gl.SliceLayout(1, layout))
-            gl.atomic_add(base + rows[:, None] * stride + columns[None, :], source.slice(part * 8, 8, 0).load(layout))
-"""
-"""A sum of a tile in global memory; Gluon can write it as a TMA operation from Triton 3.7 on."""
-
-COMPATIBILITY = """
-# Names that changed between Triton 3.6 and 3.9.
-tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
-tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
-for kind in (gl.shared_memory_descriptor, blackwell.tensor_memory_descriptor):
-    if not hasattr(kind, "reinterpret"):
-        kind.reinterpret = kind._reinterpret
-SLICES = gl.constexpr(hasattr(tma, "async_load"))
-
-
-@gluon.jit
-def piece(pool, first: gl.constexpr, count: gl.constexpr):
-    if SLICES:
-        return pool.slice(first, count, 0)
-    else:
-        return pool.index(first)
-
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,20 +34,19 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
     """
     frame = Frame(program=program)
     groups = ordered(program)
-    names = {group.name: frame.names.name(f"group {group.name}") for group in groups}
+    names = {group.name: frame.names.name(f"{group.name}\N{NO-BREAK SPACE}group") for group in groups}
     bodies = {group.name: GroupWriter(frame=frame, group=group).write() for group in groups}
     stored = list(allocations(frame))
     passed = {group.name: _used(frame, bodies[group.name]) for group in groups}
-    parts = [
-        *_header(program, groups, provenance or Provenance()),
+    body = [
         *_layouts(frame),
-        *(ADDING.rstrip("\n").split("\n") if frame.bases else ()),
         *(line for group in groups for line in _function(names[group.name], passed[group.name], bodies[group.name])),
         *_kernel(frame, groups, names, passed, stored),
         *_compiled(frame, groups, names, _in_use(frame, passed)),
         *launcher(frame, kernel_name(program), groups[0].warps, _in_use(frame, passed)),
     ]
-    return "\n".join(parts) + "\n"
+    parts = [*_header(program, groups, names, provenance or Provenance()), *preamble(body), "", *body]
+    return "\n".join(wrapped_lines(parts)) + "\n"
 
 
 def kernel_name(program: WarpProgram) -> str:
@@ -97,52 +60,30 @@ def ordered(program: WarpProgram) -> tuple[GroupProgram, ...]:
     return (widest, *sorted((one for one in program.groups if one is not widest), key=lambda one: -one.warps))
 
 
-def _header(program: WarpProgram, groups: Sequence[GroupProgram], provenance: Provenance) -> Iterator[str]:
+def _header(
+    program: WarpProgram, groups: Sequence[GroupProgram], names: dict[str, str], provenance: Provenance
+) -> Iterator[str]:
     kernel = program.kernel
     yield f'"""{kernel.name}, warp-specialised for {program.machine}: one iteration in {program.ii_cycles:,} cycles.'
     yield ""
+    yield from textwrap.wrap(" ".join(provenance.lines), WIDTH)
+    yield from [""] * bool(provenance.lines)
     for group in groups:
         warps = f"{group.warps} warp{'s' * (group.warps > 1)}"
-        yield f"{group.name}: {warps}, {group.registers_per_thread} registers per thread."
-    if provenance.lines:
-        yield ""
-        yield from provenance.lines
-    yield '"""'
-    yield ""
-    yield from (
-        "import triton",
-        "from triton.experimental import gluon",
-        "from triton.experimental.gluon import language as gl",
-        "from triton.experimental.gluon.language.nvidia import blackwell",
-        "from triton.experimental.gluon.language.nvidia.ampere import async_copy",
-        "from triton.experimental.gluon.language.nvidia.blackwell import (",
-        "    TensorMemoryLayout,",
-        "    allocate_tensor_memory,",
-        "    tcgen05_commit,",
-        "    tcgen05_mma,",
-        ")",
-        "from triton.experimental.gluon.language.nvidia.hopper import (",
-        "    fence_async_shared,",
-        "    mbarrier,",
-        "    tma,",
-        "    warpgroup_mma,",
-        "    warpgroup_mma_init,",
-        "    warpgroup_mma_wait,",
-        ")",
-        "from triton.experimental.gluon.nvidia.hopper import TensorDescriptor",
-    )
-    yield from COMPATIBILITY.rstrip("\n").split("\n")
-    yield ""
+        stages = f", {group.stages} stages" if group.stages > 1 else ""
+        yield f"{names[group.name]}: {warps}, {group.registers_per_thread} registers per thread{stages}"
+    yield from ('"""', "")
 
 
 def _layouts(frame: Frame) -> Iterator[str]:
     for text, name in frame.layouts.names.items():
-        yield f"{name} = gl.constexpr({layout(text, name)})"
+        of = parent(text)
+        yield f"{name} = gl.constexpr({layout(text, name, f'{frame.layouts.name(of, name)}.value' if of else '')})"
 
 
 def _used(frame: Frame, body: Sequence[str]) -> tuple[str, ...]:
     """Return the parameters that a function needs, in a fixed order: arguments of the kernel, rings, barriers."""
-    words = {word for line in body for word in _WORD.findall(line)}
+    words = {word for line in body for word in WORD.findall(line)}
     return tuple(name for name in (*_arguments(frame), *_storages(frame)) if name in words)
 
 
@@ -205,7 +146,8 @@ def _compiled(
             yield f'{INDENT}"{frame.names.name(value.name)}": "{_scalar(value)}",'
     yield from ("}", "CONSTANTS = {}", "ATTRIBUTES = {}", f"NUM_WARPS = {groups[0].warps}")
     yield f'TARGET = "{program.kernel.target}"'
-    yield f"GROUPS = ({', '.join(repr(names[group.name]) for group in groups)},)"
+    quoted = ", ".join(f'"{names[group.name]}"' for group in groups)
+    yield f"GROUPS = ({quoted}{',' * (len(groups) == 1)})"
 
 
 def _pointee(name: str) -> str:

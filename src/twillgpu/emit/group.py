@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from twillgpu.emit.actions import ACTIONS, Action
 from twillgpu.emit.arrange import arranged
 from twillgpu.emit.counting import iteration_text
-from twillgpu.emit.expressions import Writing, pure
+from twillgpu.emit.expressions import Writing, bare, pure
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.layouts import dtype
 from twillgpu.emit.loop_variables import (
@@ -19,7 +19,7 @@ from twillgpu.emit.loop_variables import (
     identity,
     stage_of,
 )
-from twillgpu.emit.sliced import SliceWriter, wrapped
+from twillgpu.emit.sliced import SliceWriter
 from twillgpu.emit.slices import Slicing, slicings
 from twillgpu.emit.terms import Term, full
 from twillgpu.emit.versions import Definition, age, index, moves, variable
@@ -56,6 +56,7 @@ class GroupWriter:
     flight: list[InFlight] = field(default_factory=list)
     entered: set[str] = field(default_factory=set)
     slices: SliceWriter = field(init=False)
+    said: str = ""
 
     def __post_init__(self) -> None:
         self.variables = LoopVariables(frame=self.frame, group=self.group)
@@ -71,7 +72,8 @@ class GroupWriter:
         if self.group.loop:
             self.trips()
             self.enter()
-            self.region(self.group.prologue)
+            if not self.rolled():
+                self.region(self.group.prologue)
             self.loop()
             self.region(self.group.epilogue)
         self.region(self.group.after)
@@ -81,6 +83,18 @@ class GroupWriter:
         """Write one line, behind the slices collected so far."""
         self.flush()
         self.lines.append(INDENT * self.depth + text)
+
+    def place(self, op: KernelOp, iteration: Iteration | None) -> None:
+        """Write where the user's kernel says what follows, unless that is where the line above comes from; and its
+        iteration where that is not the step's own.
+        """
+        if not op.source:
+            return
+        number = iteration_text(iteration) if iteration is not None and self.group.stages > 1 else "t"
+        said = f"# {op.source}" + (f", iteration {number}" if number != "t" else "")
+        if said != self.said:
+            self.line(said)
+            self.said = said
 
     def flush(self) -> None:
         """Write the slices collected so far."""
@@ -116,8 +130,9 @@ class GroupWriter:
         for carried in self.frame.program.kernel.loop.carried:
             if carried.result in after and carried.yielded in self.variables.defined:
                 found.add((carried.yielded, 0))
-        found |= self.across(self.group.prologue, [])
-        settled = [InFlight(value=one.value, variable=one.variable) for one in self.variables.flight]
+        if not self.rolled():
+            found |= self.across(self.group.prologue, [])
+        settled = [replace(one) for one in self.variables.flight]
         return found | self.across(self.group.epilogue, settled)
 
     def across(self, instructions: tuple[Instruction, ...], flight: list[InFlight]) -> set[tuple[str, int]]:
@@ -140,10 +155,12 @@ class GroupWriter:
 
     def loop(self) -> None:
         """Write the steady state."""
-        first = self.group.stages - 1
-        entering = [InFlight(value=one.value, variable=one.variable) for one in self.variables.flight]
-        for name in sorted({self.accumulator(one) for one in entering} - self.flying()):
+        first = 0 if self.rolled() else self.group.stages - 1
+        entering = [replace(one) for one in self.variables.flight]
+        for name in sorted(self.accumulators(entering) - self.flying()):
             self.line(f"{name} = warpgroup_mma_init({name})")
+        for name in sorted(self.flying() - self.accumulators(entering)):
+            self.line(f"{name} = warpgroup_mma_wait({len(self.flight)}, deps=[{name}])")
         self.line(f"for t in range({f'{first}, ' if first else ''}trips):")
         self.depth += 1
         self.flight = entering
@@ -152,6 +169,7 @@ class GroupWriter:
 
     def region(self, instructions: Iterable[Instruction]) -> None:
         """Write instructions in order, those that need iterations under one condition."""
+        self.said = ""
         for least, some in itertools.groupby(instructions, key=lambda one: one.at_least):
             if least > 0:
                 self.guarded(least, tuple(some))
@@ -166,13 +184,15 @@ class GroupWriter:
         leaves in flight is turned into an accumulator before it.
         """
         before, after = self.flying(), self.flying_after(instructions)
-        for name in sorted(before - after):
+        gone = {self.accumulator(one) for one in self.flight} - after
+        for name in sorted(gone):
             self.line(f"{name} = warpgroup_mma_wait(0, deps=[{name}])")
-        self.flight = [one for one in self.flight if self.accumulator(one) in after]
+        self.flight = [one for one in self.flight if self.accumulator(one) not in gone]
         started = sorted(name for name in after - before if name in self.entered)
         for name in started:
             self.line(f"{name} = warpgroup_mma_init({name})")
         self.line(f"if trips >= {least}:")
+        self.said = ""
         self.depth += 1
         for name in started:
             self.line(f"{name} = warpgroup_mma_wait(0, deps=[{name}])")
@@ -189,15 +209,19 @@ class GroupWriter:
         return variable(self.frame.names.name(one.value), one.variable)
 
     def flying(self) -> set[str]:
-        """Return the variables of the wgmma results in flight."""
-        return {self.accumulator(one) for one in self.flight}
+        """Return the variables that have the type of a wgmma result in flight."""
+        return self.accumulators(self.flight)
+
+    def accumulators(self, flight: Iterable[InFlight]) -> set[str]:
+        """Return the variables of these wgmma results that have the type of one in flight."""
+        return {self.accumulator(one) for one in flight if not one.absorbed and not one.tile}
 
     def flying_after(self, instructions: tuple[Instruction, ...]) -> set[str]:
         """Return the variables of the wgmma results in flight after these instructions."""
-        flight = [InFlight(value=one.value, variable=one.variable) for one in self.flight]
+        flight = [replace(one) for one in self.flight]
         for instruction in instructions:
             advance(flight, instruction, self.frame, None)
-        return {self.accumulator(one) for one in flight}
+        return self.accumulators(flight)
 
     def instruction(self, instruction: Instruction) -> None:
         """Write one instruction."""
@@ -220,6 +244,8 @@ class GroupWriter:
                 continue
             writing = self.writing(instruction.iteration, position + at, stage_here(self.variables, instruction))
             cut = self.slices.cut(op) if instruction.engine == "simt" else None
+            if cut is None or not self.slices.parts:
+                self.place(op, instruction.iteration)
             if cut is not None:
                 self.sliced(op, cut, instruction, writing)
                 continue
@@ -272,8 +298,7 @@ class GroupWriter:
             name, self.variables.last.get(value.name, 0) if value.name in self.variables.defined else 0
         ):
             self.line(move)
-        text = term.text[1:-1] if wrapped(term.text) else term.text
-        self.line(f"{name} = {text}")
+        self.line(f"{name} = {bare(term.text)}")
         del position
 
     def hand_over(self, instruction: Put | Get) -> None:
@@ -303,7 +328,7 @@ class GroupWriter:
         elif instruction.engine == "cp_async":
             self.line(f"async_copy.wait_group({instruction.pending})")
         elif done:
-            names = [variable(self.frame.names.name(one.value), one.variable) for one in done]
+            names = dict.fromkeys(self.accumulator(one) for one in done)
             left = ", ".join(names)
             self.line(f"{left} = warpgroup_mma_wait({instruction.pending}, deps=[{left}])")
 
@@ -325,14 +350,35 @@ class GroupWriter:
                 else f"async_copy.mbarrier_arrive({bar}, increment_count=False)"
             )
         else:
-            self.line(f"mbarrier.arrive({bar}, count=1)")
+            self.line(f"mbarrier.arrive({bar}, count=1{self.switched(instruction)})")
+
+    def switched(self, instruction: Arrive) -> str:
+        """Return the condition of an arrival for an iteration that the first steps of a rolled loop do not have."""
+        iteration = instruction.use.instance.iteration
+        if iteration is None or iteration.anchor != "loop" or iteration.offset == 0 or not self.rolled():
+            return ""
+        return f", pred=t >= {-iteration.offset}"
 
     def least(self, instruction: Instruction) -> int:
         """Return the smallest ``t`` or ``trips`` there."""
         return max(
             instruction.at_least,
-            self.group.stages - 1 if self.depth and self.lines and self.in_loop(instruction) else 0,
+            self.group.stages - 1 if self.in_loop(instruction) and not self.rolled() else 0,
         )
+
+    def rolled(self) -> bool:
+        """Return whether the first steps only lack arrivals and waits for asynchronous work: then one loop from
+        iteration 0 on does, with these arrivals switched off at first, and needs no code of its own before it.
+        """
+        return self.group.stages > 1 and all(self._early(one) for one in self.group.loop)
+
+    def _early(self, instruction: Instruction) -> bool:
+        if isinstance(instruction, Execute | Put | Get):
+            return stage_of(instruction) == 0
+        if isinstance(instruction, Arrive | Drain | Fence):
+            return True
+        iteration = instruction.use.instance.iteration
+        return iteration is None or iteration.offset == 0
 
     def in_loop(self, instruction: Instruction) -> bool:
         """Return whether an instruction is part of the steady state."""

@@ -16,8 +16,13 @@ def launcher(frame: Frame, kernel: str, warps: int, parameters: Sequence[str]) -
     """
     original = frame.program.kernel
     given = [value.name for value in original.arguments if "." not in value.name]
-    yield from ("", "", f"def launch(grid, {', '.join(given)}, **constexprs):")
-    yield f'{INDENT}"""Launch with arguments and grid of ``{original.name}``; constexprs are compiled in."""'
+    yield from ("", "", f"def launch(grid, {', '.join(given)}, **compiled_in):")
+    yield f'{INDENT}"""Launch with the arguments and the grid of ``{original.name}``.'
+    yield from (
+        "",
+        f"{INDENT}Its constexprs, warps and stages may be given as well: they are compiled in.",
+        f'{INDENT}"""',
+    )
     yield f"{INDENT}return {kernel}[grid]("
     described = {name: (argument, shape, text) for (argument, shape, text), name in frame.descriptors.items()}
     for name in parameters:

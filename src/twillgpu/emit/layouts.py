@@ -17,6 +17,17 @@ DTYPES: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 """Element types of TTGIR and their names in Gluon."""
 
+_STEMS: Mapping[str, str] = MappingProxyType(
+    {
+        "nvidia_mma": "MMA",
+        "nvmma_shared": "SHARED",
+        "swizzled_shared": "SWIZZLED",
+        "tensor_memory_encoding": "TMEM",
+        "linear": "TILE",
+    }
+)
+"""Names of layouts of each kind."""
+
 
 def dtype(name: str, where: str) -> str:
     """Return the Gluon name of an element type. Raises ``UnsupportedError`` for one that Gluon does not have."""
@@ -25,8 +36,25 @@ def dtype(name: str, where: str) -> str:
     return DTYPES[name]
 
 
-def layout(text: str, where: str) -> str:
-    """Return the Gluon expression that builds a layout.
+def parent(text: str) -> str:
+    """Return the layout that a slice or an operand layout is of, empty for others."""
+    found = parse_layout(text)
+    return found.get("parent") if found is not None else ""
+
+
+def stem(text: str, parent_name: str) -> str:
+    """Return a name for a layout: what it is for."""
+    found = parse_layout(text)
+    name = found.name if found is not None else ""
+    if found is not None and name == "slice":
+        return f"{parent_name}_{'ROWS' if found.get('dim').startswith('1') else 'COLUMNS'}"
+    if found is not None and name == "dot_op":
+        return f"{parent_name}_{'A' if found.get('opIdx').startswith('0') else 'B'}"
+    return _STEMS.get(name, name.upper())
+
+
+def layout(text: str, where: str, parent_name: str = "") -> str:
+    """Return the Gluon expression that builds a layout; ``parent_name``: the expression of the one that it is of.
 
     Raises:
         UnsupportedError: a layout that Gluon cannot write, with the place.
@@ -35,23 +63,23 @@ def layout(text: str, where: str) -> str:
     build = None if found is None else _BUILDERS.get(found.name)
     if found is None or build is None:
         raise UnsupportedError(where, f"layout {text} has no Gluon form", "report it, with the kernel")
-    return build(found, where)
+    return build(found, parent_name, where)
 
 
 def _vector(found: Layout, key: str) -> str:
     return str(list(found.numbers(key)))
 
 
-def _blocked(found: Layout, _where: str) -> str:
+def _blocked(found: Layout, _parent: str, _where: str) -> str:
     keys = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
     return f"gl.BlockedLayout({', '.join(_vector(found, key) for key in keys)})"
 
 
-def _slice(found: Layout, where: str) -> str:
-    return f"gl.SliceLayout({found.number('dim')}, {layout(found.get('parent'), where)})"
+def _slice(found: Layout, parent_name: str, where: str) -> str:
+    return f"gl.SliceLayout({found.number('dim')}, {parent_name or layout(found.get('parent'), where)})"
 
 
-def _tensor_core(found: Layout, _where: str) -> str:
+def _tensor_core(found: Layout, _parent: str, _where: str) -> str:
     version = [found.number("versionMajor"), found.number("versionMinor")]
     return (
         f"gl.NVMMADistributedLayout(version={version}, warps_per_cta={_vector(found, 'warpsPerCTA')},"
@@ -59,13 +87,13 @@ def _tensor_core(found: Layout, _where: str) -> str:
     )
 
 
-def _operand(found: Layout, where: str) -> str:
-    parent = layout(found.get("parent"), where)
+def _operand(found: Layout, parent_name: str, where: str) -> str:
+    whole = parent_name or layout(found.get("parent"), where)
     width = found.number("kWidth") if found.get("kWidth") else 0
-    return f"gl.DotOperandLayout({found.number('opIdx')}, {parent}, {width})"
+    return f"gl.DotOperandLayout({found.number('opIdx')}, {whole}, {width})"
 
 
-def _linear(found: Layout, _where: str) -> str:
+def _linear(found: Layout, _parent: str, _where: str) -> str:
     bases = {key: [list(vector) for vector in found.vectors(key)] for key in ("register", "lane", "warp", "block")}
     some = next(vector for vectors in bases.values() for vector in vectors)
     shape = [1] * len(some)
@@ -77,7 +105,7 @@ def _linear(found: Layout, _where: str) -> str:
     )
 
 
-def _nvmma_shared(found: Layout, _where: str) -> str:
+def _nvmma_shared(found: Layout, _parent: str, _where: str) -> str:
     transposed = ", transposed=True" if found.get("transposed") == "true" else ""
     return (
         f"gl.NVMMASharedLayout(swizzle_byte_width={found.number('swizzlingByteWidth')},"
@@ -85,16 +113,16 @@ def _nvmma_shared(found: Layout, _where: str) -> str:
     )
 
 
-def _swizzled(found: Layout, _where: str) -> str:
+def _swizzled(found: Layout, _parent: str, _where: str) -> str:
     numbers = ", ".join(str(found.number(key)) for key in ("vec", "perPhase", "maxPhase"))
     return f"gl.SwizzledSharedLayout({numbers}, order={_vector(found, 'order')})"
 
 
-def _tensor_memory(found: Layout, _where: str) -> str:
+def _tensor_memory(found: Layout, _parent: str, _where: str) -> str:
     return f"TensorMemoryLayout(({found.number('blockM')}, {found.number('blockN')}), col_stride=1)"
 
 
-_BUILDERS: Mapping[str, Callable[[Layout, str], str]] = MappingProxyType(
+_BUILDERS: Mapping[str, Callable[[Layout, str, str], str]] = MappingProxyType(
     {
         "blocked": _blocked,
         "slice": _slice,

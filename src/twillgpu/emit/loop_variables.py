@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.versions import Definition, Origin, age, index, origin
@@ -20,10 +20,19 @@ _ROUNDS = 64
 
 @dataclass(slots=True, kw_only=True)
 class InFlight:
-    """A wgmma result that was issued and not waited for: its value, and the variable of its chain that holds it."""
+    """A wgmma result that was issued and not waited for.
+
+    Attributes:
+        value: the value.
+        variable: the variable of its chain that holds it.
+        absorbed: whether a later wgmma adds to it in place: then that one's variable holds both.
+        tile: whether a wait for an absorbed one has given the variable the type of a tile again.
+    """
 
     value: str
     variable: int = 0
+    absorbed: bool = False
+    tile: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,10 +157,10 @@ class LoopVariables:
 
     def _settle_flight(self) -> None:
         for _ in range(_ROUNDS):
-            before = [(one.value, one.variable) for one in self.flight]
+            before = [replace(one) for one in self.flight]
             for number, instruction in enumerate(self.group.loop):
                 advance(self.flight, instruction, self.frame, lambda one, at=number * STEP: self._drained(one, at))
-            if before == [(one.value, one.variable) for one in self.flight]:
+            if before == self.flight:
                 break
         for one in self.flight:
             self.entering.add((one.value, one.variable))
@@ -166,7 +175,10 @@ def advance(flight: list[InFlight], instruction: Instruction, frame: Frame, drai
     if isinstance(instruction, Execute) and instruction.engine == "wgmma":
         value = accumulator(instruction, frame)
         for one in flight:
-            one.variable += one.value == value
+            if one.value == value and _in_place(instruction, frame):
+                one.absorbed = True
+            elif one.value == value:
+                one.variable += 1
         flight.append(InFlight(value=value))
     if not isinstance(instruction, Drain) or instruction.engine != "wgmma":
         return []
@@ -175,7 +187,16 @@ def advance(flight: list[InFlight], instruction: Instruction, frame: Frame, drai
     for one in done:
         if callable(drained):
             drained(one)
+        for other in flight:
+            other.tile |= one.absorbed and other.value == one.value and not other.absorbed
     return done
+
+
+def _in_place(instruction: Execute, frame: Frame) -> bool:
+    """Return whether a wgmma adds to its own result of the iteration before."""
+    op = frame.op_named(instruction.members[-1])
+    found = origin(op.operands[2], frame.program.kernel.loop)
+    return found.value == op.results[0].name
 
 
 def accumulator(instruction: Execute, frame: Frame) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from twillgpu.emit.expressions import Writing, pure
+from twillgpu.emit.expressions import Writing, bare, pure
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.slices import Slicing
 from twillgpu.emit.terms import Term
@@ -99,7 +99,7 @@ class SliceWriter:
         """Write an elementwise op."""
         name = self.frame.names.name(op.results[0].name)
         narrow = self._narrow(op, cut)
-        self.write(cut, lambda at: f"{name}_c{at} = {_bare(self._term(narrow, self.writing(writing, cut, at)).text)}")
+        self.write(cut, lambda at: f"{name}_c{at} = {bare(self._term(narrow, self.writing(writing, cut, at)).text)}")
 
     def reduction(self, op: KernelOp, cut: Slicing, writing: Writing) -> Term:
         """Write the reduction of every slice; return the expression that joins them."""
@@ -151,19 +151,3 @@ class SliceWriter:
         if found is None:
             raise UnsupportedError(op.source or op.name, f"{op.opcode} has no Gluon form in slices", "report it")
         return found
-
-
-def _bare(text: str) -> str:
-    return text[1:-1] if wrapped(text) else text
-
-
-def wrapped(text: str) -> bool:
-    """Return whether one pair of parentheses encloses all of ``text``."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return False
-    level = 0
-    for at, sign in enumerate(text):
-        level += (sign == "(") - (sign == ")")
-        if level == 0:
-            return at == len(text) - 1
-    return False

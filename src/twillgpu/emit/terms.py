@@ -7,7 +7,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from twillgpu.emit.layouts import dtype
+from twillgpu.emit.layouts import dtype, parent, stem
 from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import KernelOp, TileType
 
@@ -92,7 +92,11 @@ class LayoutNames:
         if not text:
             raise UnsupportedError(where, "a tile without a layout", "emit from a kernel, not from graph JSON")
         if text not in self.names:
-            stem = re.sub(r"\W", "_", text.split("<", maxsplit=1)[0].rsplit(".", 1)[-1])
-            like = sum(1 for used in self.names.values() if used.rstrip("0123456789_") == stem.upper())
-            self.names[text] = f"{stem.upper()}_{like}" if like else stem.upper()
+            of = parent(text)
+            wanted = stem(text, self.name(of, where) if of else "")
+            taken, name, like = set(self.names.values()), wanted, 1
+            while name in taken:
+                like += 1
+                name = f"{wanted}_{like}"
+            self.names[text] = name
         return self.names[text]
