@@ -1,7 +1,8 @@
 """Tiles in SMEM and TMEM as a kernel names them: views of bytes, and which bytes of the machine's memory they are.
 
 SMEM is row-major whatever the layout says: a layout moves elements within a tile, alike for everybody. A column of
-TMEM is 4 bytes in each of 128 lanes; its bytes are counted column by column.
+TMEM is 4 bytes in each of 128 lanes; its bytes are counted column by column. A tile of more rows than lanes lies in
+blocks of 128 rows, side by side.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A view of an allocation: ``offset`` and ``strides`` in bytes of its array, shape in elements."""
+    """A view of an allocation: ``offset`` and ``strides`` in bytes of its array, shape in elements.
+
+    ``block_step``: bytes from one block of 128 rows to the next, 0 where there is one block.
+    """
 
     allocation: Allocation
     offset: int
@@ -46,6 +50,7 @@ class View:
     strides: tuple[int, ...]
     dtype: DType
     layout: Given = None
+    block_step: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -53,26 +58,28 @@ class View:
         return prod(self.shape) * self.dtype.size_bytes
 
     def bits(self) -> Array:
-        """Return the elements in storage type, without a copy.
+        """Return the elements in storage type, without a copy; blocks of rows are a dimension of their own.
 
         Raises ``AccessError`` where the view leaves its allocation.
         """
         storage = format_of(self.dtype.name).storage
         data = self.allocation.data
-        last = self.offset + sum((size - 1) * step for size, step in zip(self.shape, self.strides, strict=True))
+        shape, strides = self._blocked()
+        last = self.offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
         if self.offset < 0 or last + storage.itemsize > data.nbytes:
             raise AccessError(
                 f"leaves {self.allocation.name}, which has {data.nbytes} bytes", "check shapes and slices"
             )
-        return np.ndarray(self.shape, storage, data.data, self.offset, self.strides)
+        return np.ndarray(shape, storage, data.data, self.offset, strides)
 
     def read(self) -> Array:
         """Return the values, a copy."""
-        return np.array(format_of(self.dtype.name).decode(self.bits()))
+        return np.array(format_of(self.dtype.name).decode(self.bits())).reshape(self.shape)
 
     def write(self, values: Array) -> None:
         """Write values of the view's shape, already rounded to its type."""
-        self.bits()[...] = format_of(self.dtype.name).encode(np.asarray(values))
+        bits = self.bits()
+        bits[...] = format_of(self.dtype.name).encode(np.asarray(values)).reshape(bits.shape)
 
     def poison(self) -> None:
         """Make every element one that nobody wrote."""
@@ -134,12 +141,24 @@ class View:
 
     def _columns(self) -> Iterator[tuple[int, int]]:
         """Columns as bytes: column c is bytes 512 c to 512 c + 511."""
-        *outer, _ = zip(self.strides[:-1], self.shape[:-1], strict=True)
+        shape, strides = self._blocked()
+        lanes = len(shape) - 2
+        outer = [
+            (step, size) for at, (step, size) in enumerate(zip(strides[:-1], shape[:-1], strict=True)) if at != lanes
+        ]
         width = self.strides[-1] * (self.shape[-1] - 1) + self.dtype.size_bytes
         for place in product(*(range(size) for _, size in outer)):
             first = self.offset + sum(at * step for at, (step, _) in zip(place, outer, strict=True))
             column, end = first // COLUMN_BYTES, -(-(first + width) // COLUMN_BYTES)
             yield column * COLUMN_BYTES * LANES, end * COLUMN_BYTES * LANES
+
+    def _blocked(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return shape and strides with blocks of rows as a dimension of their own."""
+        if not self.block_step or self.shape[-2] <= LANES:
+            return self.shape, self.strides
+        *copies, rows, columns = self.shape
+        shape = (*copies, rows // LANES, LANES, columns)
+        return shape, (*self.strides[:-2], self.block_step, *self.strides[-2:])
 
 
 def shared_view(allocation: Allocation, offset: int, dtype: DType, shape: tuple[int, ...], layout: Given) -> View:
@@ -162,13 +181,12 @@ def shared_view(allocation: Allocation, offset: int, dtype: DType, shape: tuple[
 def tensor_view(allocation: Allocation, column: int, dtype: DType, shape: tuple[int, ...], layout: Given) -> View:
     """Return the tile that begins at a column of TMEM: leading dimensions are copies side by side.
 
-    Raises ``AccessError`` for tiles of more rows than lanes.
+    Raises ``AccessError`` where it ends behind the last column.
     """
-    *copies, rows, _ = shape
-    if rows > LANES:
-        raise AccessError(f"has {rows} rows, and tensor memory {LANES} lanes", "use blocks of 128 rows")
+    copies = shape[:-2]
     pitch = dtype.size_bytes * int(getattr(layout, "col_stride", 1) or 1)
-    step = columns_of(dtype, shape[-2:], layout) * COLUMN_BYTES
+    block = columns_of(dtype, (1, shape[-1]), layout) * COLUMN_BYTES
+    step = columns_of(dtype, shape, layout) * COLUMN_BYTES
     strides = [pitch, COLUMNS * COLUMN_BYTES]
     for extent in reversed(copies):
         strides.append(step)
@@ -180,6 +198,7 @@ def tensor_view(allocation: Allocation, column: int, dtype: DType, shape: tuple[
         strides=tuple(reversed(strides)),
         dtype=dtype,
         layout=layout,
+        block_step=block if shape[-2] > LANES else 0,
     )
     if column * COLUMN_BYTES + step > COLUMNS * COLUMN_BYTES:
         raise AccessError(f"ends behind column {COLUMNS} of tensor memory", "allocate fewer columns")
@@ -189,4 +208,4 @@ def tensor_view(allocation: Allocation, column: int, dtype: DType, shape: tuple[
 def columns_of(dtype: DType, shape: tuple[int, ...], layout: Given) -> int:
     """Return the columns of one tile in TMEM."""
     pitch = dtype.size_bytes * int(getattr(layout, "col_stride", 1) or 1)
-    return -(-shape[-1] * pitch // COLUMN_BYTES)
+    return -(-shape[-1] * pitch // COLUMN_BYTES) * -(-shape[-2] // LANES)
