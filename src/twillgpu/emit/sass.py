@@ -20,6 +20,7 @@ _LINE = re.compile(r'^\s*//## File "([^"]+)", line (\d+)')
 _PREDICATE = re.compile(r"^@!?U?P\w+\s+")
 _LABEL = re.compile(r"^(\.L_\w+):")
 _BRANCH = re.compile(r"^(@!?U?P\w+\s+)?BRA\S*\s+(!?U?P\d+,\s*)?`\((\.L_\w+)\)")
+_REGISTER = re.compile(r"\bR(\d+)\b")
 _TRAP = "BPT.TRAP"
 """Where the code of the compiler's own checks begins, behind that of the kernel."""
 _MAXREG = re.compile(r"\b0x([0-9a-f]+)")
@@ -71,7 +72,7 @@ def instructions(
 
     Args:
         lines: ``nvdisasm -c -g``.
-        lives: ``nvdisasm -c -lrm count``.
+        lives: ``nvdisasm -c -lrm count``; where it is empty, the highest register that an instruction names counts.
         source: path of the source file, as the compiler saw it.
         functions: first and last line of the kernel and of each group in the source; code from other lines (helper
             functions, libraries) belongs to the one around it.
@@ -166,6 +167,10 @@ def _placed(listing: str, source: str, functions: Mapping[str, tuple[int, int]])
             address=address,
             back_to=_back_to(found.group(2), address, labels),
         )
+
+
+def _highest(text: str) -> int:
+    return max((int(number) + 1 for number in _REGISTER.findall(text)), default=0)
 
 
 def _labels(listing: str) -> dict[str, int]:

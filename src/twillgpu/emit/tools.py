@@ -64,16 +64,23 @@ def assemble(ptx: str, target: str, folder: Path) -> Assembled:
 
 
 def disassemble(cubin: bytes, folder: Path) -> tuple[str, str]:
-    """Return the two listings that ``sass.instructions`` joins: with source lines, and with live registers."""
+    """Return the two listings that ``sass.instructions`` joins: with source lines, and with live registers.
+
+    The second is empty where the disassembler cannot tell: it refuses code that uses 255 registers.
+
+    Raises:
+        TwillError: the disassembler refuses the cubin.
+    """
     file = folder / "listing.cubin"
     file.write_bytes(cubin)
-    return _listing(file, ["-c", "-g"]), _listing(file, ["-c", "-lrm", "count"])
-
-
-def _listing(cubin: Path, options: list[str]) -> str:
-    command = [str(tool("nvdisasm")), *options, str(cubin)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # the same
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()[:200] or f"exit status {done.returncode}"
+    lines = _listed(file, ["-c", "-g"])
+    if lines.returncode != 0:
+        said = (lines.stderr or lines.stdout).strip()[:200] or f"exit status {lines.returncode}"
         raise TwillError("nvdisasm", f"cannot list the machine code: {said}", "try again: is there memory left?")
-    return done.stdout
+    lives = _listed(file, ["-c", "-lrm", "count"])
+    return lines.stdout, lives.stdout if lives.returncode == 0 else ""
+
+
+def _listed(cubin: Path, options: list[str]) -> subprocess.CompletedProcess[str]:
+    command = [str(tool("nvdisasm")), *options, str(cubin)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # Triton's own tool
