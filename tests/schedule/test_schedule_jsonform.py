@@ -118,6 +118,14 @@ def test_optimal_without_condition_where_an_analytic_bound_is_met() -> None:
     assert schedule_to_json(PROBLEM, replace(met, status="feasible"))["optimal"] is False
 
 
+def test_remarks_of_the_method_are_written_and_read() -> None:
+    """Before, what the paper's method had to say stood in the report only."""
+    said = replace(RESULT, remarks=("joint solution: I = 4, L = 9",))
+    text = write_schedule(PROBLEM, said)
+    assert json.loads(text)["search"]["remarks"] == ["joint solution: I = 4, L = 9"]
+    assert read_schedule(text, "s.json") == SCHEDULE
+
+
 def test_a_result_without_schedule_is_written_but_holds_nothing_to_read() -> None:
     none = replace(RESULT, status="infeasible", schedule=None)
     text = write_schedule(PROBLEM, none)
@@ -194,6 +202,7 @@ WRONG = [
         {"options": {"seed": {}}},
         "search.options.seed: expected a number, a string, true",
     ),
+    (("search",), {"remarks": [1]}, "search.remarks[0]: expected a string, found an integer (1)"),
     (("search",), {"attempts": [{"slots": -1}]}, "search.attempts[0].slots: -1 is too small"),
     (("bounds",), [{"cycles": None}], "bounds[0].cycles: expected an integer, found null"),
 ]

@@ -212,6 +212,7 @@ def _search_entry(result: SearchResult, limits: PriceOptions | None) -> dict[str
         "slot_cycles": result.slot_cycles,
         "objective": dict(result.objective),
         "objective_proved": result.objective_proved,
+        "remarks": list(result.remarks),
         "attempts": [dataclasses.asdict(attempt) for attempt in result.attempts],
         "options": {**dataclasses.asdict(result.options), **(limit_entries(limits) if limits is not None else {})},
     }

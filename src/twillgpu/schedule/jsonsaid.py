@@ -103,6 +103,7 @@ _SEARCH: Mapping[str, Check] = {
     "slot_cycles": Cursor.integer,
     "objective": _any_key(_number),
     "objective_proved": Cursor.flag,
+    "remarks": _each(Cursor.text),
     "attempts": _each(_fields(_ATTEMPT)),
     "options": _fields(dict.fromkeys((*_OPTIONS, *LIMITS), _option)),
 }
