@@ -258,7 +258,8 @@ def main(arguments: Sequence[str], runner: Runner | None = None) -> int:
         prepare(machine, options.ops, options.folder, options.budget)
         found = [prepared(op, machine, options.folder) for op in options.ops]
         for one in found:
-            print(f"{one.op} for {machine}: {one.reason or f'I = {one.ii_cycles}, {one.status}, {one.file}'}")
+            made = f"I = {one.ii_cycles}, {one.status}, {one.file}{'; ' * bool(one.remark)}{one.remark}"
+            print(f"{one.op} for {machine}: {one.reason or made}")
         return 0 if all(one.file for one in found) else WRONG
     runner = runner or Runner(budget=options.budget)
     device = runner.probe()

@@ -18,6 +18,9 @@ from gpu_works import Setting, Work, work_of
 RELATIVE, LARGEST = 1e-2, 5e-2
 """Errors above which a result is wrong: fp16 products of normal numbers stay a factor of five or more below."""
 
+ABSENT = ("No viable backend", "No available kernel")
+"""What PyTorch says where a back end of its attention cannot be used here."""
+
 WARM_UP = 3
 TIMED_MS, LEAST, MOST = 300.0, 5, 50
 QUEUE_CYCLES = 50_000_000
@@ -60,7 +63,7 @@ def measured(job: Job, length: int, setting: Setting, timer: Timer) -> Row:
             milliseconds, launches = timer.median(work)
     except Exception as error:  # noqa: BLE001  # whatever a library or the driver raises costs this row only
         first = (str(error).strip().splitlines() or [""])[0]
-        missing = isinstance(error, ImportError | AttributeError)
+        missing = isinstance(error, ImportError | AttributeError) or any(said in first for said in ABSENT)
         return replace(row, outcome="skipped" if missing else "failed", reason=f"{type(error).__name__}: {first}")
     return replace(
         row, outcome="ok", milliseconds=milliseconds, tflops=work.flop / milliseconds / 1e9, launches=launches

@@ -89,6 +89,7 @@ class Prepared:
         clock_mhz: the machine's.
         ceiling_tflops: what the chip sustains under power limits, ``None`` where it is not known.
         reason: why there is no file.
+        remark: what else there is to know: why it was not checked.
     """
 
     op: str
@@ -101,6 +102,7 @@ class Prepared:
     clock_mhz: float = 0.0
     ceiling_tflops: float | None = None
     reason: str = ""
+    remark: str = ""
 
 
 def predicted(prepared: Prepared, row: Row, sms: int) -> tuple[float, float]:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import twillgpu
 from gpu_plan import EXAMPLES, Prepared
-from twillgpu.errors import TwillError
+from twillgpu.emit.record import Emission
+from twillgpu.errors import TwillError, UnsupportedError
+from twillgpu.inputs import Priced
 from twillgpu.machine.load import load
+from twillgpu.schedule.record import SearchResult
 
 CEILING = "chip.practical_tflops_16bit"
 
@@ -30,7 +33,7 @@ def prepare(op: str, machine: str, folder: Path) -> Prepared:
 def _emitted(op: str, machine: str, folder: Path) -> Prepared:
     priced = twillgpu.load_problem(EXAMPLES / f"{op}.py", machine)
     run = twillgpu.find_schedule(priced)
-    emission = twillgpu.emit_source(priced, run.result, twillgpu.EmitOptions(check=True))
+    emission, remark = _emission(priced, run.result)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{op}_{machine}.py"
     file.write_text(emission.source, encoding="utf-8")
@@ -45,7 +48,18 @@ def _emitted(op: str, machine: str, folder: Path) -> Prepared:
         clean=emission.clean,
         clock_mhz=figures["chip.clock_mhz"],
         ceiling_tflops=figures.get(CEILING),
+        remark=remark,
     )
+
+
+def _emission(priced: Priced, result: SearchResult) -> tuple[Emission, str]:
+    """Emit with compile feedback; where the machine code cannot be looked at, without, and why."""
+    try:
+        return twillgpu.emit_source(priced, result, twillgpu.EmitOptions(check=True)), ""
+    except UnsupportedError:
+        raise
+    except TwillError as error:
+        return twillgpu.emit_source(priced, result), f"not checked: {error}"
 
 
 if __name__ == "__main__":

@@ -245,7 +245,12 @@ def test_results_are_checked_for_every_set_of_inputs(
 
 
 @pytest.mark.parametrize(
-    ("error", "outcome"), [(RuntimeError("out of memory\nmore"), "failed"), (ImportError("no cudnn"), "skipped")]
+    ("error", "outcome"),
+    [
+        (RuntimeError("out of memory\nmore"), "failed"),
+        (ImportError("no cudnn"), "skipped"),
+        (RuntimeError("No available kernel. Aborting execution."), "skipped"),
+    ],
 )
 def test_an_exception_is_a_row(monkeypatch: pytest.MonkeyPatch, error: Exception, outcome: str) -> None:
     def broken(*_: object) -> Work:
