@@ -21,7 +21,7 @@ def test_the_report_compares_with_the_interval_and_times_the_launch(capsys: Capt
         "the schedule's interval I is 1,024",
         "+ barrier instructions",
         "Critical chain of an iteration, cycles",
-        "latency: load_b",
+        "tensor held: acc_",
         "Warp groups, cycles per iteration",
         "Utilisation tensor",
         "2,048 blocks of 128 iterations on 132 SMs: 16 waves",

@@ -84,4 +84,4 @@ def test_loads_that_take_longer_slow_the_loop_down(example: str, machine: str) -
         paced(example, machine, SimulationOptions(latency=Latency(scale=scale))).cycles for scale in (1, 2, 5, 10)
     ]
     assert paces == sorted(paces)
-    assert paces[-1] > 2 * paces[0]
+    assert paces[-1] > 1.5 * paces[0]
