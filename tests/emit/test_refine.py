@@ -1,0 +1,112 @@
+"""Rounds of emission with a compiler that says what the test wants."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import compiled_code as code
+import pytest
+
+from twillgpu.emit.gluon import Provenance
+from twillgpu.emit.quotas import with_registers
+from twillgpu.emit.record import Budget, Compiled
+from twillgpu.emit.refine import Again, Setting, refine
+from twillgpu.errors import TwillError
+from twillgpu.lower.record import WarpProgram
+
+PLAIN = code.program("gemm", "h100")
+WIDE = sum(group.warps for group in PLAIN.groups if group.warps >= 4)
+PROGRAM = with_registers(
+    PLAIN, {group.name: (168 * 12 - 4 * 24) // WIDE // 8 * 8 if group.warps >= 4 else 24 for group in PLAIN.groups}
+)
+"""With all registers given out, so that none can move."""
+
+JUDGED = code.clean(
+    PROGRAM, {group.name: {"HGMMA": 4 if group.warps == 4 else 8} for group in PROGRAM.groups if group.warps >= 4}
+)
+CLEAN = JUDGED.compiled
+SPILLING = replace(
+    CLEAN,
+    groups=tuple(
+        replace(one, loop=replace(one.loop, spills=9, stores=9)) if one.loop is not None else one
+        for one in CLEAN.groups
+    ),
+)
+TOO_LARGE = replace(CLEAN, smem_bytes=code.LIMITS.smem_bytes + 1)
+
+
+def compiler(*answers: Compiled | TwillError) -> Callable[[Path], Compiled]:
+    left = list(answers)
+
+    def compile_(path: Path) -> Compiled:
+        assert path.read_text("utf-8").startswith('"""gemm, warp-specialised for h100')
+        answer = left.pop(0)
+        if isinstance(answer, TwillError):
+            raise answer
+        return answer
+
+    return compile_
+
+
+def setting(again: Again, *answers: Compiled | TwillError, rounds: int = 6) -> Setting:
+    return Setting(
+        limits=code.LIMITS, provenance=Provenance(), again=again, compiler=compiler(*answers), most_rounds=rounds
+    )
+
+
+def never(_budget: Budget) -> WarpProgram | str:
+    pytest.fail("no further search was needed")
+
+
+def test_clean_at_once() -> None:
+    emission = refine(PROGRAM, setting(never, CLEAN))
+    assert (emission.clean, emission.best, emission.conclusion) == (True, 1, "clean")
+    assert emission.rounds[0].action == ""
+
+
+def test_spills_lead_to_a_search_with_registers_to_spare() -> None:
+    asked: list[Budget] = []
+
+    def again(budget: Budget) -> WarpProgram:
+        asked.append(budget)
+        return replace(PROGRAM, ii_cycles=PROGRAM.ii_cycles + 100)
+
+    emission = refine(PROGRAM, setting(again, SPILLING, CLEAN))
+    assert asked == [Budget(registers_per_thread=16)]
+    assert emission.clean
+    assert emission.ii_cycles == PROGRAM.ii_cycles + 100
+    assert emission.rounds[0].action == "search with 16 registers per thread and 0 B of SMEM free"
+
+
+def test_too_much_shared_memory_leads_to_a_search_with_less() -> None:
+    asked: list[Budget] = []
+
+    def again(budget: Budget) -> str:
+        asked.append(budget)
+        return "proved impossible with 0 registers per thread and 1,024 B of SMEM left free"
+
+    emission = refine(PROGRAM, setting(again, TOO_LARGE))
+    assert asked == [Budget(smem_bytes=1024)]
+    assert not emission.clean
+    assert emission.conclusion.startswith("proved impossible")
+
+
+def test_the_best_round_is_kept() -> None:
+    worse = replace(SPILLING, warnings=("(C7514) wgmma serialized",))
+    emission = refine(PROGRAM, setting(lambda _budget: PROGRAM, SPILLING, worse, worse, rounds=3))
+    assert (emission.best, emission.clean, emission.conclusion) == (1, False, "stopped after 3 rounds")
+    assert len(emission.rounds) == 3
+
+
+def test_the_assembler_refuses_one_round() -> None:
+    refused = TwillError("ptxas", "refuses the kernel: (C7602) too few registers", "lower the quotas")
+    emission = refine(PROGRAM, setting(lambda _budget: PROGRAM, refused, CLEAN))
+    assert emission.clean
+    assert emission.rounds[0].compiled is None
+    assert emission.rounds[0].findings[0].rule == "assembler"
+
+
+def test_a_source_that_triton_refuses_is_a_defect() -> None:
+    refused = TwillError("emitted.py", "Triton does not compile it: NameError", "report it")
+    with pytest.raises(TwillError, match="NameError"):
+        refine(PROGRAM, setting(never, refused))
