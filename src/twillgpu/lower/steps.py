@@ -157,6 +157,23 @@ def drain_at_end(sheet: Sheet, tail: Step) -> Step:
     )
 
 
+def drain_after_next(sheet: Sheet, tail: Step) -> Step:
+    """Return the observation that ``tail`` is complete right after the op was issued for the next iteration: one
+    stays in flight.
+    """
+    return Step(
+        name=f"{tail.op}.drain",
+        kind="drain",
+        op=tail.op,
+        group=tail.group,
+        engine="simt",
+        time=tail.time + sheet.interval,
+        base=tail.base,
+        shift=tail.shift + 1,
+        place=_ISSUED + 1,
+    )
+
+
 def issued(tail: Step) -> Step:
     """Return the moment right after an asynchronous op was issued."""
     return Step(

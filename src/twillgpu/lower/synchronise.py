@@ -14,7 +14,7 @@ from twillgpu.lower.arrange import Arrangement, arrange
 from twillgpu.lower.orders import Order
 from twillgpu.lower.reach import Event, Reach
 from twillgpu.lower.sheet import Sheet
-from twillgpu.lower.steps import DRAINED, Step, drain_at_end, drain_before
+from twillgpu.lower.steps import DRAINED, Step, drain_after_next, drain_at_end, drain_before
 
 _IN_ORDER = ("wgmma", "tcgen05", "cp_async", "tma_store")
 _DROPPED_FIRST = ("credit", "reuse", "anti", "output")
@@ -115,7 +115,7 @@ def _with_drains(
 
 def _drain(sheet: Sheet, tail: Step, steps: dict[str, Step], orders: tuple[Order, ...]) -> Step:
     """Return where the group observes that ``tail`` is complete: where it needs that itself, unless another group
-    needs it before.
+    needs it before; where it does not need it, once the next one was issued, so that the engine never runs dry.
     """
     mine = [order for order in orders if order.tail == tail.name and _by_drain(steps, order) and order.distance >= 0]
     others = [order for order in orders if order.tail == tail.name and steps[order.head].group != tail.group]
@@ -123,6 +123,8 @@ def _drain(sheet: Sheet, tail: Step, steps: dict[str, Step], orders: tuple[Order
     natural = min(mine, key=lambda order: _start(sheet, steps, order), default=None)
     if natural is not None and _start(sheet, steps, natural) <= need:
         return drain_before(sheet, tail, steps[natural.head], natural.distance)
+    if natural is None and tail.time + sheet.interval <= need:
+        return drain_after_next(sheet, tail)
     return drain_at_end(sheet, tail)
 
 

@@ -12,6 +12,10 @@ from twillgpu.schedule.partition import widths
 from twillgpu.schedule.polish import Draft
 from twillgpu.schedule.record import Buffer, Group, Schedule, ScheduledOp
 
+BUSY = 4
+"""Latency of a TMA load while every SM loads, as a multiple of that on an idle chip: 1.4 to 4.6 thousand cycles for
+tiles of 8 to 32 KB against 460 + 6 per KB (SemiAnalysisAI/microbench-blackwell; facebookexperimental/triton)."""
+
 
 def assemble(problem: Problem, draft: Draft) -> Schedule | None:
     """Return the schedule, or ``None`` where registers or a memory do not suffice."""
@@ -149,12 +153,14 @@ def _floor(life: Lifetime, draft: Draft) -> int:
 
 
 def _residency(problem: Problem, life: Lifetime, draft: Draft) -> int:
-    """Return the copies needed if a streaming load is issued its real latency before its data is needed."""
+    """Return the copies wanted so that a streaming load is issued its latency on a busy chip before its data is
+    needed; the latency of the machine file is that of an idle one.
+    """
     op = next((op for op in problem.ops if op.name == life.name), None)
     if op is None or not op.streaming:
         return 1
     begin, end = life.span(draft.starts, draft.ii_cycles)
-    return instances((begin - op.real_latency_cycles, end), draft.ii_cycles)
+    return instances((begin - BUSY * op.real_latency_cycles, end), draft.ii_cycles)
 
 
 def _names(problem: Problem, groups: Mapping[str, int]) -> list[str]:
