@@ -7,7 +7,7 @@ import pytest
 import warp_programs as warp
 
 from twillgpu.emulate.symbolic_check import check_trips
-from twillgpu.lower.record import Execute, Instruction, Iteration, Put, WarpProgram
+from twillgpu.lower.record import Execute, Get, Instruction, Iteration, Put, WarpProgram
 
 
 def _hazards(program: WarpProgram, trips: int) -> list[str]:
@@ -71,3 +71,32 @@ def test_a_handed_over_value_that_was_never_made() -> None:
     )
     start = "missing value: put total_final in group producer uses total of iteration 1"
     assert any(text.startswith(start) for text in _hazards(program, 2))
+
+
+def test_a_staged_value_of_another_iteration() -> None:
+    """Before, only tiles that an op names were compared: a value read from the copy before was accepted where nobody
+    writes that copy again.
+    """
+
+    def reads(lag: int) -> WarpProgram:
+        out = warp.group(
+            "out",
+            [
+                warp.wait("full"),
+                Get(value="p", iteration=warp.NOW, access=warp.access("p", warp.per_iteration(lag=lag))),
+                warp.arrive("empty"),
+            ],
+        )
+        give = [
+            warp.execute("p"),
+            Put(value="p", iteration=warp.NOW, access=warp.access("p")),
+            warp.arrive("full"),
+        ]
+        barriers = [warp.barrier("full", 3), warp.barrier("empty", 3)]
+        body = [warp.op("p", (), "registers")]
+        return warp.program([warp.group("give", give), out], [warp.ring("p", 3)], barriers, body)
+
+    assert not _hazards(reads(0), 3)
+    assert "wrong slot: get p in group out reads p of iteration 0, and its operand is that of 1" in _hazards(
+        reads(1), 3
+    )

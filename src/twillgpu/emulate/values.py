@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from twillgpu.emulate.naming import Names
 from twillgpu.emulate.steps import Cell
-from twillgpu.emulate.unroll import Moment, number
+from twillgpu.emulate.unroll import Moment, counter, number
 from twillgpu.emulate.wording import Findings
 from twillgpu.frontend.kernel import Kernel, KernelOp
 from twillgpu.lower.record import Access, Execute, Get, GroupProgram, Instruction, Iteration, Put, WarpProgram
@@ -39,6 +39,10 @@ class Flow(NamedTuple):
     reads: tuple[Access, ...] = ()
     tiles: tuple[str, ...] = ()
     """Operands in SMEM and TMEM."""
+    stores: tuple[tuple[str, Access], ...] = ()
+    """Register values stored to a ring."""
+    loads: tuple[tuple[str, Access], ...] = ()
+    """Register values read from a ring."""
 
 
 class _Table(NamedTuple):
@@ -56,36 +60,56 @@ class _Table(NamedTuple):
 def check_values(program: WarpProgram, trips: int, findings: Findings) -> None:
     """Record every value that a group uses before it has it, in a tile with ``trips`` iterations."""
     table = _table(program.kernel)._replace(stored={ring.name: set(ring.values) for ring in program.rings})
-    for group in program.groups:
+    flows = [list(_flows(group, table, trips)) for group in program.groups]
+    stored = _stored(flows, trips, table)
+    for group, steps in zip(program.groups, flows, strict=True):
         held: set[Cell] = {(program.kernel.loop.induction.name, at) for at in range(trips)}
-        for flow, moment in _flows(group, table, trips):
+        for flow, moment in steps:
             here = None if flow.iteration is None else number(flow.iteration, moment)
             for name in flow.uses:
                 cell = table.names.cell(name, here, trips)
                 if cell[0] in table.made and cell not in held:
                     findings.missing(group.name, flow.text, cell, trips)
-            _check_slots(group.name, flow, here, trips, table, findings)
+            _check_slots(group.name, flow, moment, trips, table, findings)
+            for name, access in flow.loads:
+                meant = stored.get((access.ring, table.names.cell(name, here, trips)))
+                found = counter(access.instance)(moment)
+                if meant is not None and found not in meant:
+                    findings.slot(group.name, flow.text, access.ring, (found, min(meant)))
             held.update(table.names.cell(name, here, trips) for name in flow.gives)
+
+
+def _stored(flows: list[list[tuple[Flow, Moment]]], trips: int, table: _Table) -> dict[tuple[str, Cell], set[int]]:
+    """Return the instances of each ring that each register value is stored to."""
+    found: dict[tuple[str, Cell], set[int]] = {}
+    for flow, moment in (entry for steps in flows for entry in steps):
+        here = None if flow.iteration is None else number(flow.iteration, moment)
+        for name, access in flow.stores:
+            key = (access.ring, table.names.cell(name, here, trips))
+            found.setdefault(key, set()).add(counter(access.instance)(moment))
+    return found
 
 
 def _check_slots(
     group: str,
     flow: Flow,
-    here: int | None,
+    moment: Moment,
     trips: int,
     table: _Table,
     findings: Findings,
 ) -> None:
     """Record a read of another iteration's copy than the one that holds the op's operand."""
+    here = None if flow.iteration is None else number(flow.iteration, moment)
     for name in flow.tiles:
         root, at = _root(name, here, trips, table)
-        found = [access for access in flow.reads if root in table.stored.get(access.ring, ())]
-        for access in found:
-            instance = access.instance
-            if at is None or here is None or instance.scope != "iteration" or instance.iteration != flow.iteration:
+        if at is None:
+            continue
+        for access in flow.reads:
+            if root not in table.stored.get(access.ring, ()) or access.instance.scope != "iteration":
                 continue
-            if here - instance.lag != at:
-                findings.slot(group, flow.text, access.ring, (here - instance.lag, at))
+            found = counter(access.instance)(moment)
+            if found != at:
+                findings.slot(group, flow.text, access.ring, (found, at))
 
 
 def _root(name: str, here: int | None, trips: int, table: _Table) -> Cell:
@@ -112,9 +136,11 @@ def _flows(group: GroupProgram, table: _Table, trips: int) -> Iterator[tuple[Flo
 
 def _flow(one: Instruction, table: _Table) -> Flow | None:
     if isinstance(one, Put):
-        return Flow(f"put {one.value}", (one.value,), (), one.iteration, one.at_least)
+        stores = ((one.value, one.access),)
+        return Flow(f"put {one.value}", (one.value,), (), one.iteration, one.at_least, stores=stores)
     if isinstance(one, Get):
-        return Flow(f"get {one.value}", (), (one.value,), one.iteration, one.at_least)
+        loads = ((one.value, one.access),)
+        return Flow(f"get {one.value}", (), (one.value,), one.iteration, one.at_least, loads=loads)
     if not isinstance(one, Execute):
         return None
     members = [table.ops[name] for name in one.members if name in table.ops]
@@ -134,7 +160,15 @@ def _flow(one: Instruction, table: _Table) -> Flow | None:
         at_least=one.at_least,
         reads=one.reads,
         tiles=tuple(tiles),
+        loads=_loads(one, members, table),
     )
+
+
+def _loads(one: Execute, members: list[KernelOp], table: _Table) -> tuple[tuple[str, Access], ...]:
+    """Return the register values that ops find in a ring, with the place."""
+    operands = {name for op in members for name in op.operands if name not in table.makers}
+    found = ((name, access) for access in one.reads for name in table.stored.get(access.ring, ()))
+    return tuple((name, access) for name, access in found if name in operands)
 
 
 @lru_cache(maxsize=8)
