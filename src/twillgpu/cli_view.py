@@ -68,7 +68,8 @@ PICTURE: tuple[Decorator, ...] = (
         "--iterations",
         type=POSITIVE,
         metavar="N",
-        help="Gantt chart of a loop of N iterations, prologue and epilogue included. Default: one period.",
+        help="gantt: a loop of N iterations, prologue and epilogue included, instead of one period; html: N "
+        "iterations where that is shown.",
     ),
     click.option(
         "--trips", type=POSITIVE, default=TRIPS, metavar="N", help=f"Trip count of a simulated run. Default: {TRIPS}."
@@ -246,6 +247,7 @@ def _page(found: _Subject, values: Values, progress: Progress | None) -> Page:
         found.priced.problem,
         tuple(_simulated(found.priced, one, values["trips"]) for one in candidates),
         _lines(Path(found.priced.loaded.source)),
+        values["iterations"],
     )
 
 

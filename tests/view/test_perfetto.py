@@ -3,10 +3,18 @@
 import json
 from collections import defaultdict
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import pytest
 from simulated_run import EVENTS, TRACE
 
+from twillgpu.api import find_schedule
+from twillgpu.inputs import load_problem
+from twillgpu.lower.lower import lower
+from twillgpu.simulate.record import SimulationOptions
+from twillgpu.simulate.simulate import simulate
+from twillgpu.verify import Verified, check
 from twillgpu.view.perfetto import perfetto_json
 
 FIELDS = {
@@ -18,6 +26,7 @@ FIELDS = {
 }
 """What an event of each phase must have, after the format's documentation."""
 Entry = dict[str, Any]
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
 def check_format(document: Entry) -> dict[str, list[Entry]]:
@@ -85,3 +94,21 @@ def test_stalls_are_slices_of_their_own_and_waits_contain_theirs() -> None:
     assert [(one["name"], cycle(one["ts"]), cycle(one["dur"])) for one in stalls] == [("stall: unit tma", 9, 15)]
     waits = [one["args"].get("stall") for one in found["X"] if one["cat"] == "wait"]
     assert waits == ["barrier full, 22 cycles", None]
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+@pytest.mark.parametrize(("example", "machine"), [("gemm", "h100"), ("attention_fwd", "h100"), ("gemm", "b200")])
+def test_traces_of_real_kernels_keep_to_the_format(example: str, machine: str) -> None:
+    priced = load_problem(EXAMPLES / f"{example}.py", machine)
+    schedule = find_schedule(priced).result.schedule
+    assert schedule is not None
+    verified = check(priced.problem, schedule)
+    assert isinstance(verified, Verified)
+    assert priced.loaded.kernel is not None
+    program = lower(priced.loaded.kernel, priced.loaded.graph, verified)
+    trace = simulate(program, priced.problem, priced.loaded.machine, SimulationOptions(trips=(8,)))
+    found = check_format(json.loads(perfetto_json(trace)))
+    last = max(cycle(one["ts"] + one["dur"]) for one in found["X"])
+    assert last <= trace.cycles
+    assert len(found["s"]) == len(found["f"]) > 4

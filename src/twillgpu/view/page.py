@@ -75,7 +75,12 @@ class Page:
 
 
 def page(
-    title: str, verdict: str, problem: Problem, candidates: tuple[Candidate, ...], lines: tuple[tuple[str, str], ...]
+    title: str,
+    verdict: str,
+    problem: Problem,
+    candidates: tuple[Candidate, ...],
+    lines: tuple[tuple[str, str], ...],
+    iterations: int | None = None,
 ) -> Page:
     """Return the report of a problem.
 
@@ -85,6 +90,7 @@ def page(
         problem: the problem.
         candidates: its schedules, all verified; the first is shown first.
         lines: texts of source lines.
+        iterations: of the chart with prologue and epilogue, ``None`` for the fewest that show a steady state.
     """
     wanted = {op.source for op in problem.ops}
     return Page(
@@ -93,11 +99,11 @@ def page(
         colours=COLOURS,
         lines=tuple(line for line in lines if line[0] in wanted),
         ops=tuple(PageOp(name=op.name, kind=op.kind, source=op.source) for op in problem.ops),
-        variants=tuple(_variant(problem, candidate) for candidate in candidates),
+        variants=tuple(_variant(problem, candidate, iterations) for candidate in candidates),
     )
 
 
-def _variant(problem: Problem, candidate: Candidate) -> Variant:
+def _variant(problem: Problem, candidate: Candidate, iterations: int | None) -> Variant:
     schedule = candidate.schedule
     steady = steady_chart(problem, schedule)
     return Variant(
@@ -107,7 +113,7 @@ def _variant(problem: Problem, candidate: Candidate) -> Variant:
         groups=tuple(group.name for group in schedule.groups),
         ops=_placed(schedule),
         steady=steady,
-        whole=whole_chart(problem, schedule, default_iterations(schedule)),
+        whole=whole_chart(problem, schedule, iterations or default_iterations(schedule)),
         simulated=simulated_chart(candidate.trace) if candidate.trace is not None else None,
         occupancies=occupancies(problem, schedule),
         modulo=modulo_table(steady),

@@ -83,6 +83,9 @@ function graphView(host, variant) {
     event.preventDefault();
     camera.lift(event.key === "PageDown" ? 0.2 : -0.2);
   });
+  svg.addEventListener("pointermove", (event) => {
+    if (event.buttons & 1) camera.lift(-event.movementY / svg.clientHeight);
+  });
   host.prepend(movable(svg, camera, () => {}, (event) => (event.clientX - svg.getBoundingClientRect().left) / svg.clientWidth));
   host.append(make("p", { class: "legend" }, "Colour, pattern and second line of a node: its warp group. Dashed: from an earlier iteration. Double line: crosses groups. Thick: the circuit that limits the interval most."), circuitWords(variant));
 }
