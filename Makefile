@@ -6,7 +6,7 @@ VENV ?= .venv
 VENV36 ?= .venv-triton-3.6
 PIP_FLAGS ?= --quiet --disable-pip-version-check
 
-.PHONY: demo test test-newest test-oldest bench check lint types format clean
+.PHONY: demo test test-newest test-oldest bench docs check lint types format clean
 
 demo: $(VENV)/ready
 	$(VENV)/bin/twillgpu schedule examples/attention_fwd.py --machine h100
@@ -22,7 +22,10 @@ test-oldest: $(VENV36)/ready
 bench: $(VENV)/ready
 	$(VENV)/bin/python bench/search.py
 
-check: lint types
+docs: $(VENV)/ready
+	$(VENV)/bin/mkdocs build --strict --quiet
+
+check: lint types docs
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
