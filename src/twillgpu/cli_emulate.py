@@ -23,6 +23,7 @@ from twillgpu.cli_options import (
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
 from twillgpu.emulate.check import EmulationOptions, emulate
+from twillgpu.emulate.gluon.source import SourceOptions, check_source
 from twillgpu.emulate.record import EmulationReport, Verdict
 from twillgpu.emulate.text import report_text
 from twillgpu.errors import InputError
@@ -76,7 +77,14 @@ RUNS: tuple[Decorator, ...] = (
     ),
     click.option("--explore", is_flag=True, help="Explore every interleaving of a short block too."),
     click.option("--no-numbers", is_flag=True, help="Do not run on numbers."),
+    click.option(
+        "--gluon",
+        metavar="FILE.py",
+        help="Run this emitted source file, as it is, instead of a warp program; SOURCE is the kernel it was made from.",
+    ),
 )
+SOURCE_TRIPS = (0, 1, 2, 3, 4, 7)
+"""Trip counts of emitted source, whose stages and rings are not known."""
 
 
 @click.command("emulate")
@@ -86,26 +94,43 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     """Run the warp program of a kernel on the CPU, and check it in every order that the hardware may choose.
 
     SOURCE is a kernel, whose schedule is searched, or read from a file, and made into the program of every warp
-    group; or such a program, as --emit program prints it (.program). The program is checked for races, deadlocks and
+    group; or such a program, as --emit program prints it (.program). With --gluon, a source file that twillgpu emit
+    wrote is run instead, and compared with SOURCE, the kernel. The program is checked for races, deadlocks and
     hazards of barriers, run on random numbers in many orders, and compared with the reference. The report says what
     is proved.
 
     Exit status: 0 sound, 1 unsafe or a mistake in the input, 2 the kernel has no schedule, 3 a limit was reached.
     """
     output = Output(file=values["file"], force=values["force"])
+    if values["gluon"] is not None:
+        return _emitted(source, values, output)
     with interruptible(), progress_line() as progress:
         program = _program(source, values, progress)
         if program is None:
             click.echo(f"twillgpu: {source}: no schedule was found; twillgpu explain says why", err=True)
             return INFEASIBLE
         report = emulate(program, _options(values), progress)
-    name = program.kernel.name
+    return _delivered(_Document(kernel=program.kernel.name, machine=program.machine, report=report), values, output)
+
+
+def _emitted(source: str, values: Values, output: Output) -> int:
+    """Run an emitted source file and compare it with the kernel that it was made from."""
+    loaded = load_source(source, values["machine"], source_options(values))
+    if loaded.kernel is None:
+        raise InputError(source, "graph JSON has no kernel to compare with", "give the kernel")
+    trips = SOURCE_TRIPS if values["trips"] is None else values["trips"]
+    options = SourceOptions(trips=trips, seeds=tuple(range(values["seeds"])))
+    with interruptible(), progress_line() as progress:
+        report = check_source(values["gluon"], loaded.kernel, options, progress)
+    return _delivered(_Document(kernel=values["gluon"], machine=loaded.machine.name, report=report), values, output)
+
+
+def _delivered(document: _Document, values: Values, output: Output) -> int:
     if values["as_json"]:
-        document = _Document(kernel=name, machine=program.machine, report=report)
         output.deliver(record_json(document, schema=SCHEMA))
     else:
-        output.deliver(report_text(f"{name} on {program.machine}", report, output.width))
-    return EXIT[report.status]
+        output.deliver(report_text(f"{document.kernel} on {document.machine}", document.report, output.width))
+    return EXIT[document.report.status]
 
 
 def _options(values: Values) -> EmulationOptions:
