@@ -80,7 +80,7 @@ RUNS: tuple[Decorator, ...] = (
     click.option(
         "--gluon",
         metavar="FILE.py",
-        help="Run this emitted source file, as it is, instead of a warp program; SOURCE is the kernel it was made from.",
+        help="Run this emitted file, as it is, instead of a warp program; SOURCE is the kernel it was made from.",
     ),
 )
 SOURCE_TRIPS = (0, 1, 2, 3, 4, 7)
