@@ -1,7 +1,7 @@
 """Check and time the emitted kernels on a GPU, beside Triton, PyTorch and cuBLAS: a table and ``bench/out/gpu.json``.
 
     python bench/gpu.py                           # on a machine with a GPU, PyTorch and Triton
-    python bench/gpu.py --prepare --machine h100  # anywhere: emit the kernels, for a GPU machine without the solver
+    python bench/gpu.py --prepare --machine h100  # anywhere: emit the kernels, print what is predicted of them
 
 Every kernel and implementation runs in a process of its own, so that a hang or an illegal access costs one row. Exit
 status: 0 measured, 1 a result is wrong, 3 nothing was measured, because there is no GPU (or PyTorch, or Triton).
@@ -23,7 +23,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 
-from gpu_plan import HERE, IMPLEMENTATIONS, LENGTHS, OUT, PREPARED, Job, Prepared, Row, predicted, skipped
+from gpu_plan import HERE, IMPLEMENTATIONS, LENGTHS, OUT, PREPARED, Job, Prepared, Row, extent, predicted, skipped
 
 MACHINES = {90: "h100", 100: "b200"}
 """Machine by compute capability, save the H200, which differs in its memory."""
@@ -213,10 +213,16 @@ def _inapplicable(by: str, device: dict[str, Any], known: Prepared | None) -> st
 
 
 def _with_prediction(row: Row, known: Prepared | None, sms: int) -> Row:
-    if known is None or not known.ii_cycles or not row.blocks:
+    if known is None or not known.sizes:
         return row
-    milliseconds, tflops = predicted(known, row, sms)
+    milliseconds, tflops = predicted(known, extent(row.op, row.length, known.sizes), sms)
     return replace(row, predicted_milliseconds=milliseconds, predicted_tflops=tflops)
+
+
+def foreseen(known: Prepared, lengths: tuple[int, ...]) -> list[Row]:
+    """Return what is predicted of an emitted kernel on its own machine, where nothing is measured."""
+    job = Job(op=known.op, implementation="twill", lengths=lengths, target=known.target)
+    return [_with_prediction(row, known, known.sms) for row in skipped(job, "predicted only")]
 
 
 def line(row: Row) -> tuple[str, ...]:
@@ -260,6 +266,7 @@ def main(arguments: Sequence[str], runner: Runner | None = None) -> int:
         for one in found:
             made = f"I = {one.ii_cycles}, {one.status}, {one.file}{'; ' * bool(one.remark)}{one.remark}"
             print(f"{one.op} for {machine}: {one.reason or made}")
+        show([row for one in found if one.file for row in foreseen(one, options.lengths)])
         return 0 if all(one.file for one in found) else WRONG
     runner = runner or Runner(budget=options.budget)
     device = runner.probe()
@@ -294,7 +301,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--lengths", nargs="+", type=int, default=list(LENGTHS), help="sequence lengths, matrix sizes"
     )
-    parser.add_argument("--prepare", action="store_true", help="only emit the kernels, for a GPU machine to use")
+    parser.add_argument("--prepare", action="store_true", help="only emit the kernels anew, and print predictions")
     parser.add_argument("--machine", help="with --prepare: h100 (default) or b200")
     parser.add_argument("--folder", type=Path, default=PREPARED, help="where emitted kernels are")
     parser.add_argument("--output", type=Path, default=OUT / "gpu.json")

@@ -57,7 +57,7 @@ def measured(job: Job, length: int, setting: Setting, timer: Timer) -> Row:
             work = work_of(job, length, setting)
             relative, largest = checked(work, setting)
             row = replace(row, relative_error=relative, largest_error=largest, input_sets=work.sets)
-            row = replace(row, blocks=work.blocks, trips=work.trips, flop=work.flop)
+            row = replace(row, blocks=work.extent.blocks, trips=work.extent.trips)
             if not right(row):
                 return replace(row, outcome="wrong", reason="the result differs from the float64 reference")
             milliseconds, launches = timer.median(work)
@@ -66,7 +66,7 @@ def measured(job: Job, length: int, setting: Setting, timer: Timer) -> Row:
         missing = isinstance(error, ImportError | AttributeError) or any(said in first for said in ABSENT)
         return replace(row, outcome="skipped" if missing else "failed", reason=f"{type(error).__name__}: {first}")
     return replace(
-        row, outcome="ok", milliseconds=milliseconds, tflops=work.flop / milliseconds / 1e9, launches=launches
+        row, outcome="ok", milliseconds=milliseconds, tflops=work.extent.flop / milliseconds / 1e9, launches=launches
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,9 @@ EXAMPLES = HERE.parent / "examples"
 OUT = HERE / "out"
 PREPARED = OUT / "gpu"
 """The emitted kernels and what is predicted of them: made where the search is installed, used where the GPU is."""
+
+TOKENS, HEADS, HEAD_DIM = 16384, 16, 128
+"""Batch times sequence length, heads and their size: as usual in measurements of attention."""
 
 LENGTHS = (2048, 4096, 8192, 16384)
 IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -71,7 +74,6 @@ class Row:
     input_sets: int = 0
     blocks: int = 0
     trips: int = 0
-    flop: float = 0.0
     predicted_milliseconds: float | None = None
     predicted_tflops: float | None = None
 
@@ -86,7 +88,8 @@ class Prepared:
         ii_cycles: interval of its schedule.
         status: status of the search.
         clean: whether its machine code keeps what the schedule promises.
-        clock_mhz: the machine's.
+        sms, clock_mhz: the machine's.
+        sizes: constexprs of the launch: the sizes of its blocks.
         ceiling_tflops: what the chip sustains under power limits, ``None`` where it is not known.
         reason: why there is no file.
         remark: what else there is to know: why it was not checked.
@@ -99,23 +102,47 @@ class Prepared:
     ii_cycles: int = 0
     status: str = ""
     clean: bool = False
+    sms: int = 0
     clock_mhz: float = 0.0
+    sizes: dict[str, Any] = field(default_factory=dict)
     ceiling_tflops: float | None = None
     reason: str = ""
     remark: str = ""
 
 
-def predicted(prepared: Prepared, row: Row, sms: int) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How much a launch is: useful arithmetic, blocks of the grid and iterations of each (0 where not ours)."""
+
+    flop: float
+    blocks: int = 0
+    trips: int = 0
+
+
+def extent(op: str, length: int, sizes: Mapping[str, Any], tokens: int = TOKENS, heads: int = HEADS) -> Extent:
+    """Return the extent of a launch whose blocks have ``sizes`` (empty: somebody else's kernel)."""
+    if op == "gemm":
+        flop, rows, steps = 2.0 * length**3, length * length, ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+        area = sizes["BLOCK_M"] * sizes["BLOCK_N"] if sizes else 1
+    else:
+        products = {"attention_fwd": 2, "attention_bwd": 5}[op]
+        flop, rows = 2.0 * products * tokens * heads * length * HEAD_DIM, tokens * heads
+        steps = ("BLOCK_M", "", "BLOCK_N") if op == "attention_fwd" else ("BLOCK_N", "", "BLOCK_M")
+        area = sizes[steps[0]] if sizes else 1
+    return Extent(flop=flop, blocks=rows // area, trips=length // sizes[steps[2]]) if sizes else Extent(flop=flop)
+
+
+def predicted(prepared: Prepared, launch: Extent, sms: int) -> tuple[float, float]:
     """Return milliseconds and TFLOP/s of a whole launch by the schedule of its loop.
 
     ceil(blocks / SMs) blocks after each other on the busiest SM, trips x I cycles each, no faster than the ceiling.
     Prologue, epilogue, launch and the traffic of other blocks are not in it.
     """
-    waves = -(-row.blocks // sms)
-    milliseconds = waves * row.trips * prepared.ii_cycles / prepared.clock_mhz / 1e3
+    waves = -(-launch.blocks // sms)
+    milliseconds = waves * launch.trips * prepared.ii_cycles / prepared.clock_mhz / 1e3
     if prepared.ceiling_tflops is not None:
-        milliseconds = max(milliseconds, row.flop / prepared.ceiling_tflops / 1e9)
-    return milliseconds, row.flop / milliseconds / 1e9
+        milliseconds = max(milliseconds, launch.flop / prepared.ceiling_tflops / 1e9)
+    return milliseconds, launch.flop / milliseconds / 1e9
 
 
 def skipped(job: Job, reason: str, outcome: str = "skipped") -> list[Row]:

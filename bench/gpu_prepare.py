@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import twillgpu
-from gpu_plan import EXAMPLES, Prepared
+from gpu_plan import EXAMPLES, Prepared, declared
 from twillgpu.emit.record import Emission
 from twillgpu.errors import TwillError, UnsupportedError
 from twillgpu.inputs import Priced
@@ -46,10 +48,17 @@ def _emitted(op: str, machine: str, folder: Path) -> Prepared:
         ii_cycles=emission.ii_cycles,
         status=run.result.status,
         clean=emission.clean,
+        sms=int(figures["chip.sms"]),
         clock_mhz=figures["chip.clock_mhz"],
+        sizes=_sizes(op, run.machine.arch),
         ceiling_tflops=figures.get(CEILING),
         remark=remark,
     )
+
+
+def _sizes(op: str, target: str) -> dict[str, Any]:
+    sys.path.insert(0, str(EXAMPLES))
+    return declared(importlib.import_module(op), op, target)
 
 
 def _emission(priced: Priced, result: SearchResult) -> tuple[Emission, str]:

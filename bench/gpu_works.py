@@ -11,10 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_plan import EXAMPLES, Job, declared
-
-TOKENS, HEADS, HEAD_DIM = 16384, 16, 128
-"""Batch times sequence length, heads and their size: as usual in measurements of attention."""
+from gpu_plan import EXAMPLES, HEAD_DIM, HEADS, TOKENS, Extent, Job, declared, extent
 
 TRITON = ("twill", "triton", "dropin")
 """Implementations that go through the example's own launcher."""
@@ -33,17 +30,14 @@ class Work:
         poison: make the outputs of a set useless (NaN).
         pairs: outputs of a set beside their float64 references, for a part of the output drawn at random.
         sets: number of sets.
-        flop: useful arithmetic of a launch.
-        blocks, trips: grid and iterations of the Triton kernel.
+        extent: how much a launch is.
     """
 
     launch: Callable[[int], None]
     poison: Callable[[int], None]
     pairs: Callable[[int], list[tuple[Any, Any]]]
     sets: int
-    flop: float
-    blocks: int = 0
-    trips: int = 0
+    extent: Extent
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,9 +147,7 @@ def _attention_fwd(job: Job, length: int, setting: Setting) -> Work:
         poison=poison,
         pairs=pairs,
         sets=sets,
-        flop=4.0 * setting.tokens * setting.heads * length * HEAD_DIM,
-        blocks=shape[0] * shape[1] * length // sizes["BLOCK_M"] if sizes else 0,
-        trips=length // sizes["BLOCK_N"] if sizes else 0,
+        extent=extent(job.op, length, sizes, setting.tokens, setting.heads),
     )
 
 
@@ -202,9 +194,7 @@ def _attention_bwd(job: Job, length: int, setting: Setting) -> Work:
         poison=poison,
         pairs=pairs,
         sets=sets,
-        flop=10.0 * setting.tokens * setting.heads * length * HEAD_DIM,
-        blocks=shape[0] * shape[1] * length // sizes["BLOCK_N"] if sizes else 0,
-        trips=length // sizes["BLOCK_M"] if sizes else 0,
+        extent=extent(job.op, length, sizes, setting.tokens, setting.heads),
     )
 
 
@@ -236,9 +226,7 @@ def _gemm(job: Job, length: int, setting: Setting) -> Work:
         poison=lambda at: outputs[at].fill_(float("nan")),
         pairs=pairs,
         sets=sets,
-        flop=2.0 * length**3,
-        blocks=(length // sizes["BLOCK_M"]) * (length // sizes["BLOCK_N"]) if sizes else 0,
-        trips=length // sizes["BLOCK_K"] if sizes else 0,
+        extent=extent(job.op, length, sizes),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import gpu
 import gpu_one
-from gpu_plan import IMPLEMENTATIONS, Job, Prepared, Row, predicted
+from gpu_plan import IMPLEMENTATIONS, Extent, Job, Prepared, extent, predicted
 from gpu_works import Setting, Work
 
 BENCH = Path(gpu.__file__).parent
@@ -39,7 +39,7 @@ for length in job["lengths"]:
     if case == ("cublas", 2048):
         time.sleep(60)
     row = dict(op=job["op"], implementation=job["implementation"], length=length, outcome="ok", milliseconds=1.0,
-               tflops=500.0, relative_error=1e-3, blocks=1024, trips=16, flop=5e11)
+               tflops=500.0, relative_error=1e-3)
     if case == ("dropin", 4096):
         row.update(outcome="failed", reason="RuntimeError: an illegal memory access was encountered")
     if case == ("dropin", 8192):
@@ -69,6 +69,7 @@ def folder(tmp_path: Path) -> Path:
             ii_cycles=2048,
             status="optimal",
             clock_mhz=1830.0,
+            sizes={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
         )
         (made / f"{op}-h100.json").write_text(json.dumps(vars_of(one)), encoding="utf-8")
     return made
@@ -133,16 +134,15 @@ def test_each_failure_costs_one_row(tmp_path: Path, folder: Path, capsys: pytest
 def test_the_prediction_stands_beside_the_measurement(tmp_path: Path, folder: Path) -> None:
     rows = list(gpu.measure(runner(tmp_path), DEVICE, ["attention_fwd"], (2048,), folder))
     by = {row.implementation: row for row in rows}
-    # 1024 blocks on 132 SMs are 8 after each other, of 16 iterations of 2048 cycles at 1830 MHz.
-    assert by["twill"].predicted_milliseconds == pytest.approx(8 * 16 * 2048 / 1830e3)
+    # 2048 blocks on 132 SMs are 16 after each other, of 16 iterations of 2048 cycles at 1830 MHz.
+    assert by["twill"].predicted_milliseconds == pytest.approx(16 * 16 * 2048 / 1830e3)
     assert by["triton"].predicted_milliseconds is None
     assert by["cudnn"].predicted_milliseconds is None
 
 
 def test_a_prediction_is_no_faster_than_what_the_chip_sustains() -> None:
     one = Prepared(op="gemm", machine="h100", target="sm_90a", ii_cycles=1, clock_mhz=1830.0, ceiling_tflops=785.0)
-    row = Row(op="gemm", implementation="twill", length=1, outcome="ok", blocks=132, trips=1, flop=785e9)
-    assert list(predicted(one, row, 132)) == pytest.approx([1.0, 785.0])
+    assert list(predicted(one, Extent(flop=785e9, blocks=132, trips=1), 132)) == pytest.approx([1.0, 785.0])
 
 
 def test_what_was_not_prepared_is_a_skipped_row(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_results_are_checked_for_every_set_of_inputs(
         poison=lambda at: seen.append(("poison", at)),
         pairs=lambda at: [(found if at == 1 else reference, reference)],
         sets=2,
-        flop=4e9,
+        extent=Extent(flop=4e9),
     )
     monkeypatch.setattr(gpu_one, "work_of", lambda *_: work)
     job = Job(op="gemm", implementation="twill", lengths=(128,), target="")
@@ -265,3 +265,66 @@ def test_an_exception_is_a_row(monkeypatch: pytest.MonkeyPatch, error: Exception
 def test_inputs_are_twice_the_cache() -> None:
     assert Setting(torch=None, l2_bytes=50).sets(10) == 10
     assert Setting(torch=None, l2_bytes=50).sets(1000) == 2
+
+
+@pytest.mark.parametrize(
+    ("op", "flop", "blocks", "trips"),
+    [
+        ("attention_fwd", 4 * 16384 * 16 * 4096 * 128, 16384 * 16 // 128, 4096 // 64),
+        ("attention_bwd", 10 * 16384 * 16 * 4096 * 128, 16384 * 16 // 64, 4096 // 128),
+        ("gemm", 2 * 4096**3, (4096 // 128) * (4096 // 64), 4096 // 32),
+    ],
+)
+def test_the_extent_of_a_launch(op: str, flop: float, blocks: int, trips: int) -> None:
+    sizes = {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32}
+    assert extent(op, 4096, sizes) == Extent(flop=flop, blocks=blocks, trips=trips)
+    assert extent(op, 4096, {}) == Extent(flop=flop)
+
+
+class Cuda:
+    """CUDA events that count launches: each launch takes a millisecond more than the one before."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def synchronize(self) -> None:
+        self.done.append("synchronize")
+
+    def _sleep(self, cycles: int) -> None:
+        assert cycles > 0
+        self.done.append("sleep")
+
+    def Event(self, *, enable_timing: bool) -> "Event":  # noqa: N802  # PyTorch's name
+        assert enable_timing
+        return Event(self)
+
+
+class Event:
+    def __init__(self, cuda: Cuda) -> None:
+        self.cuda = cuda
+        self.at = 0
+
+    def record(self) -> None:
+        self.at = len(self.cuda.done)
+        self.cuda.done.append("event")
+
+    def elapsed_time(self, other: "Event") -> float:
+        assert other.at == self.at + 2
+        return 30.0
+
+
+def test_launches_are_timed_in_a_queue_with_rotating_inputs() -> None:
+    cuda = Cuda()
+    torch = type("Torch", (), {"cuda": cuda})
+    work = Work(
+        launch=lambda at: cuda.done.append(f"launch {at}"),
+        poison=lambda _: None,
+        pairs=lambda _: [],
+        sets=2,
+        extent=Extent(flop=1.0),
+    )
+    assert gpu_one.EventTimer(torch).median(work) == (30.0, 10)
+    timed = cuda.done[-32:]
+    assert timed[0] == "sleep"
+    assert timed[-1] == "synchronize"
+    assert timed[1:-1] == ["event", "launch 0", "event", "event", "launch 1", "event"] * 5
