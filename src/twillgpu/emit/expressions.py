@@ -144,6 +144,15 @@ def _same(op: KernelOp, _kind: TileType, writing: Writing) -> Term:
     return writing.term(op.operands[0])
 
 
+def _spread(op: KernelOp, kind: TileType, writing: Writing) -> Term:
+    """Return what is broadcast; Gluon has it in the layout of the result, TTGIR in any that is the same for it."""
+    found = writing.term(op.operands[0])
+    if not found.shape or writing.types[op.operands[0]].layout == kind.layout:
+        return found
+    text = f"gl.convert_layout({bare(found.text)}, {writing.layouts.name(kind.layout, op.source)})"
+    return Term(text=text, shape=found.shape)
+
+
 def _expand(op: KernelOp, kind: TileType, writing: Writing) -> Term:
     found = writing.term(op.operands[0])
     if not found.shape:
@@ -221,7 +230,7 @@ _SPECIAL: Mapping[str, Callable[[KernelOp, TileType, Writing], Term]] = MappingP
         "arith.negf": _negate,
         "tt.splat": _same,
         "tt.unsplat": _same,
-        "tt.broadcast": _same,
+        "tt.broadcast": _spread,
         "tt.expand_dims": _expand,
         "tt.make_range": _range,
         "tt.reduce": _reduce,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from twillgpu.emit.actions import ACTIONS, Action
 from twillgpu.emit.arrange import arranged
+from twillgpu.emit.control import control
 from twillgpu.emit.counting import iteration_text
 from twillgpu.emit.expressions import Writing, bare, pure
 from twillgpu.emit.frame import Frame
@@ -146,7 +147,7 @@ class GroupWriter:
                 for at, leaf in self.variables.reads(instruction, position):
                     value = self.variables.source(leaf).value
                     if made.get(value, number) != number and not self.variables.beside(value, at):
-                        found.add((value, 0))
+                        found.update((value, chained) for chained in range(self.variables.last.get(value, 0) + 1))
                 for value in self.variables.made(instruction):
                     made[value] = number
                 advance(flight, instruction, self.frame, None)
@@ -278,7 +279,11 @@ class GroupWriter:
             self.slices.elementwise(op, cut, writing)
 
     def act(self, op: KernelOp, instruction: Execute, writing: Writing, position: int) -> None:
-        """Write an op that touches memory or another unit."""
+        """Write an op that touches memory or another unit, or has regions."""
+        if op.opcode.startswith("scf."):
+            for text in control(op, self.frame, writing):
+                self.line(text)
+            return
         action = ACTIONS.get(op.opcode)
         if action is None:
             raise UnsupportedError(op.source or op.name, f"{op.opcode} has no Gluon form yet", "report it")

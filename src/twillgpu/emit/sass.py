@@ -77,7 +77,7 @@ def instructions(
         functions: first and last line of the kernel and of each group in the source; code from other lines (helper
             functions, libraries) belongs to the one around it.
     """
-    live = {int(address, 16): int(count or 0) for address, _, count in _listed(lives)}
+    live = {int(address, 16): int(count) for address, _, count in _listed(lives) if count}
     return tuple(replace(one, live_registers=live.get(one.address, 0)) for one in _placed(lines, source, functions))
 
 
