@@ -116,7 +116,7 @@ function occupancyRows(one, self) {
     draw(self.svg, "line", { class: kind, x1: LEFT, x2: self.width - RIGHT, y1: y(level), y2: y(level) });
     words.push(kind === "limit" ? `of ${number(level)} ${unit} live` : `${number(level)} ${said}`);
   }
-  draw(self.svg, "text", { x: LEFT, y: 13 }, words.length > 1 ? `${words[0]} ${words.slice(1).join(", ")}` : `${words[0]} ${unit} live`);
+  draw(self.svg, "text", { x: 4, y: 13 }, words.length > 1 ? `${words[0]} ${words.slice(1).join(", ")}` : `${words[0]} ${unit} live`);
 }
 
 function occupancyChart(host, one, view, redrawAll) {
