@@ -55,6 +55,44 @@ def test_the_code_of_a_group() -> None:
     assert (load.maxreg, load.live_registers, load.order) == (24, 4, (Run(kind="load", count=1),))
 
 
+def test_registers_count_by_name_where_the_disassembler_does_not_count_them() -> None:
+    code = instructions(LINES, "", "/here/out.py", FUNCTIONS)
+    assert max(one.live_registers for one in code if one.function == "softmax") == 25
+
+
+LOOP = """
+\t//## File "/here/out.py", line 5
+.L_x_1:
+        /*0000*/                   HGMMA.64x128x16.F32 R24, gdesc[UR12], RZ, !UPT ;
+        /*0010*/                   WARPGROUP.DEPBAR.LE gsb0, 0x1 ;
+        /*0020*/                   MUFU.EX2 R4, R5 ;
+        /*0030*/                   LDL R9, [R1] ;
+        /*0040*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [UR4], R174 ;
+.L_x_2:
+        /*0050*/              @!P2 BRA `(.L_x_3) ;
+        /*0060*/               @P0 BRA `(.L_x_1) ;
+        /*0070*/                   EXIT ;
+.L_x_3:
+        /*0080*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [UR4], R174 ;
+        /*0090*/              @!P2 BRA `(.L_x_3) ;
+        /*00a0*/                   BRA `(.L_x_2) ;
+"""
+
+
+def test_the_main_loop_of_a_group() -> None:
+    """The retry path of the wait, behind the code, is neither part of the loop nor a loop of its own."""
+    code = instructions(LOOP, "", "/here/out.py", FUNCTIONS)
+    loop = group_code("softmax", code).loop
+    assert loop is not None
+    assert (loop.instructions, loop.waits, loop.spills, loop.stores) == (7, 1, 1, 0)
+    assert loop.order == (
+        Run(kind="tensor", count=1),
+        Run(kind="drain", count=1, pending=1),
+        Run(kind="exp", count=1),
+        Run(kind="wait", count=1),
+    )
+
+
 def test_a_group_without_code() -> None:
     empty = group_code("none", ())
     assert (empty.maxreg, empty.live_registers, empty.order) == (0, 0, ())

@@ -78,7 +78,10 @@ def instructions(
             functions, libraries) belongs to the one around it.
     """
     live = {int(address, 16): int(count) for address, _, count in _listed(lives) if count}
-    return tuple(replace(one, live_registers=live.get(one.address, 0)) for one in _placed(lines, source, functions))
+    return tuple(
+        replace(one, live_registers=live.get(one.address, 0) if live else _highest(one.text))
+        for one in _placed(lines, source, functions)
+    )
 
 
 def group_code(name: str, code: tuple[Instruction, ...]) -> GroupCode:
