@@ -97,6 +97,6 @@ def test_a_staged_value_of_another_iteration() -> None:
         return warp.program([warp.group("give", give), out], [warp.ring("p", 3)], barriers, body)
 
     assert not _hazards(reads(0), 3)
-    assert "wrong slot: get p in group out reads p of iteration 0, and its operand is that of 1" in _hazards(
+    assert "wrong slot: get p in group out reads p of iteration -1, and its operand is that of 0" in _hazards(
         reads(1), 3
     )
