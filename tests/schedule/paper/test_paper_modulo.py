@@ -9,7 +9,7 @@ from paper_cases import handed
 from problems import Node, problem, problems, use
 from twillgpu.costs.record import Problem
 from twillgpu.errors import InputError
-from twillgpu.schedule.paper import integer
+from twillgpu.schedule.paper import integer, modulo
 from twillgpu.schedule.paper.integer import IntegerProgram, solved
 from twillgpu.schedule.paper.modulo import shortest
 from twillgpu.schedule.paper.record import IntegerSolver
@@ -56,6 +56,16 @@ def test_stages_limit_the_length() -> None:
 
 def test_no_time_is_unknown_not_infeasible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("twillgpu.schedule.paper.modulo.solved", lambda *_: integer.Solution(outcome="unknown"))
+    assert shortest(handed("paper_figure_1"), 2, seconds=0).outcome == "unknown"
+
+
+def test_no_program_is_built_once_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, one was built for every number of stages, and the joint problem had no time left."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("a program was built")
+
+    monkeypatch.setattr(modulo, "_Model", never)
     assert shortest(handed("paper_figure_1"), 2, seconds=0).outcome == "unknown"
 
 

@@ -61,7 +61,10 @@ def shortest(
     fewest = -(-path // interval)
     known = True
     for count in range(fewest, most + 1):
-        found = _within(problem, interval, count * interval, solver, until - time.monotonic())
+        left = until - time.monotonic()
+        if left <= 0:
+            return ModuloSchedule(outcome="unknown", starts={})
+        found = _within(problem, interval, count * interval, solver, left)
         if found.starts:
             least = max(path, (count - 1) * interval + 1)
             return _shortened(problem, interval, least, found, solver, until if known else 0.0)
