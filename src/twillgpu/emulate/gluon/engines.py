@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -22,6 +24,20 @@ _COMBINE = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockType:
+    """The type of the blocks that a TMA descriptor moves."""
+
+    shape: list[int]
+    element_ty: DType
+    layout: Given
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a block."""
+        return prod(self.shape) * self.element_ty.size_bytes
+
+
 class TiledDescriptor:
     """A TMA descriptor in a kernel."""
 
@@ -34,9 +50,9 @@ class TiledDescriptor:
         return list(self.block)
 
     @property
-    def block_type(self) -> TiledDescriptor:
-        """Itself: what is asked of a type is answered here."""
-        return self
+    def block_type(self) -> BlockType:
+        """Type of a block."""
+        return BlockType(shape=list(self.block), element_ty=self.dtype, layout=self.layout)
 
     @property
     def shape(self) -> list[int]:
@@ -51,9 +67,7 @@ class TiledDescriptor:
     @property
     def nbytes_per_cta(self) -> int:
         """Bytes of a block."""
-        return int(np.prod(self.block)) * self.dtype.size_bytes
-
-    nbytes = nbytes_per_cta
+        return self.block_type.nbytes
 
 
 class InFlight(Tile):

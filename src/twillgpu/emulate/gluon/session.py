@@ -141,6 +141,7 @@ class Session:
 
     def barrier(self, view: View) -> int:
         """Return the number of the barrier at a place of SMEM. Raises ``AccessError`` where there is none."""
+        view.check()
         found = self._barriers.get(self._address(view))
         if found is None:
             raise AccessError(f"uses a barrier of {view.allocation.name} that is not initialised", "initialise it")

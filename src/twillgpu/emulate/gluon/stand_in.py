@@ -67,14 +67,14 @@ class StandIns:
 
     def _fill(self) -> None:
         engines, jit = Engines(self.runtime), self._jit
-        plainly = {"jit": jit, "constexpr_function": lambda function: function, "constexpr": Constexpr}
+        plainly = {"jit": jit, "constexpr_function": _itself, "constexpr": Constexpr}
         self._add(
             "triton", {"jit": jit, "cdiv": FUNCTIONS["cdiv"], "__version__": "3.9.0" if self.recent else "3.6.0"}
         )
         self._add("triton.language", {"constexpr": Constexpr})
         self._add("triton.language.core", {"_aggregate": _aggregate, "constexpr": Constexpr})
         self._add("triton.experimental", {})
-        self._add(_GLUON, {**plainly, "aggregate": _aggregate})
+        self._add(_GLUON, {**plainly, "aggregate": _aggregate, "must_use_result": _itself})
         self._add(f"{_GLUON}.nvidia", {})
         for chip in ("hopper", "blackwell"):
             self._add(f"{_GLUON}.nvidia.{chip}", {"TensorDescriptor": TensorDescriptor})
@@ -106,7 +106,7 @@ class StandIns:
             **atomics,
             **barrier,
             "constexpr": Constexpr,
-            "constexpr_function": lambda function: function,
+            "constexpr_function": _itself,
             "aggregate": _aggregate,
             "tensor": Tile,
             "tuple": tuple,
@@ -243,8 +243,20 @@ def load_source(path: str, launches: Launches, version: str) -> dict[str, Given]
 
 
 def _aggregate(kind: type) -> type:
-    """Return a class whose instances are made of their annotated fields, as Triton's aggregates are."""
+    """Return a class whose instances are made of their annotated fields, in order, unless it says otherwise."""
+    if "__init__" not in vars(kind):
+
+        def fill(self: object, *values: Given) -> None:
+            for name, value in zip(kind.__annotations__, values, strict=True):
+                setattr(self, name, value)
+
+        kind.__init__ = fill  # type: ignore[misc]  # what the decorator is for
     return kind
+
+
+def _itself(function: Callable[..., Given]) -> Callable[..., Given]:
+    """Return the function: a hint to the compiler."""
+    return function
 
 
 def _nothing(*_given: object, **_options: object) -> None:

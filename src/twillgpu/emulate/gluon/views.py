@@ -41,7 +41,8 @@ class Allocation:
 class View:
     """A view of an allocation: ``offset`` and ``strides`` in bytes of its array, shape in elements.
 
-    ``block_step``: bytes from one block of 128 rows to the next, 0 where there is one block.
+    ``block_step``: bytes from one block of 128 rows to the next, 0 where there is one block. ``fault``: why the view
+    may be named and not used: a predicated access is the usual reason.
     """
 
     allocation: Allocation
@@ -51,6 +52,7 @@ class View:
     dtype: DType
     layout: Given = None
     block_step: int = 0
+    fault: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -64,6 +66,7 @@ class View:
         """
         storage = format_of(self.dtype.name).storage
         data = self.allocation.data
+        self.check()
         shape, strides = self._blocked()
         last = self.offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
         if self.offset < 0 or last + storage.itemsize > data.nbytes:
@@ -87,11 +90,17 @@ class View:
         self.bits()[...] = np.full(storage.itemsize, POISON_BYTE, np.uint8).view(storage)[0]
 
     def index(self, position: int) -> View:
-        """Return one element of the first dimension. Raises ``AccessError`` where there is none."""
+        """Return one element of the first dimension; where there is none, it may not be used."""
+        fault = self.fault
         if not 0 <= position < self.shape[0]:
-            raise AccessError(f"takes copy {position} of {self.allocation.name}, which has {self.shape[0]}", "count")
+            fault = f"uses copy {position} of {self.allocation.name}, which has {self.shape[0]}"
         offset = self.offset + position * self.strides[0]
-        return replace(self, offset=offset, shape=self.shape[1:], strides=self.strides[1:])
+        return replace(self, offset=offset, shape=self.shape[1:], strides=self.strides[1:], fault=fault)
+
+    def check(self) -> None:
+        """Raise ``AccessError`` where the view may not be used."""
+        if self.fault:
+            raise AccessError(self.fault, "check the index")
 
     def slice(self, first: int, count: int, dim: int) -> View:
         """Return ``count`` elements of a dimension from ``first`` on. Raises ``AccessError`` beyond its end."""
@@ -123,6 +132,7 @@ class View:
 
     def touches(self) -> tuple[Touch, ...]:
         """Return the bytes of the machine's memory that the view covers, one touch for each piece."""
+        self.check()
         start = self.allocation.start
         pieces = self._columns() if self.allocation.memory == "tmem" else self._bytes()
         return tuple(
