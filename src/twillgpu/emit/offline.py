@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import twillgpu
 from twillgpu.emit.record import Compiled, GroupCode
 from twillgpu.emit.sass import Instruction, group_code, instructions
 from twillgpu.emit.tools import assemble, disassemble, tool
 from twillgpu.errors import InputError, TwillError
-
-_DROPPED = ("TRITON_", "MLIR_", "LLVM_IR_")
+from twillgpu.frontend.process import run_worker
 
 
 def compile_source(path: Path) -> Compiled:
@@ -75,7 +70,7 @@ def _functions(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _compiled(path: Path) -> dict[str, Any]:
-    done = _run({"path": str(path)})
+    done = run_worker("twillgpu.emit.offline_worker", {"path": str(path)})
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -91,19 +86,3 @@ def _complaint(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     told = [line for line in lines if "rror" in line and "CompilationError: at" not in line]
     return (told or lines or [""])[-1]
-
-
-def _run(request: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    package = str(Path(twillgpu.__file__).parent.parent)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
-    with tempfile.TemporaryDirectory(prefix="twillgpu-") as cache:
-        folders = {"TRITON_CACHE_DIR": cache, "TRITON_HOME": cache, "PYTHONDONTWRITEBYTECODE": "1"}
-        paths = os.pathsep.join(filter(None, (package, kept.get("PYTHONPATH"))))
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "twillgpu.emit.offline_worker"],
-            input=json.dumps(request),
-            env={**kept, **folders, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            check=False,
-        )

@@ -8,22 +8,19 @@ import json
 import os
 import re
 import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import twillgpu
 from twillgpu.errors import InputError, UnsupportedError
 from twillgpu.frontend.launch import LoadOptions
+from twillgpu.frontend.process import run_worker
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 """The targets that a Python file can be lowered for."""
 
 _DIAGNOSTIC = re.compile(r'^(?:loc\()?"?([^"\n]+?)"?:(\d+):\d+\)?: error: (.+)$', re.MULTILINE)
-_DROPPED = ("TRITON_", "MLIR_", "LLVM_IR_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +44,9 @@ def capture(path: Path, target: str, options: LoadOptions | None) -> Captured:
     if importlib.util.find_spec("triton") is None:
         raise InputError(str(path), "Triton is not installed", "install it with pip install 'twillgpu[triton]'")
     fields = None if options is None else dataclasses.asdict(options)
-    done = _run({"path": os.path.normpath(path.absolute()), "target": target, "options": fields})
+    done = run_worker(
+        "twillgpu.frontend.worker", {"path": os.path.normpath(path.absolute()), "target": target, "options": fields}
+    )
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -55,22 +54,6 @@ def capture(path: Path, target: str, options: LoadOptions | None) -> Captured:
     if "error" in answer:
         raise _error(answer, done.stderr)
     return Captured(**{**answer, "remarks": tuple(answer["remarks"])})
-
-
-def _run(request: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-    package = str(Path(twillgpu.__file__).parent.parent)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
-    with tempfile.TemporaryDirectory(prefix="twillgpu-") as cache:
-        folders = {"TRITON_CACHE_DIR": cache, "TRITON_HOME": cache, "PYTHONDONTWRITEBYTECODE": "1"}
-        paths = os.pathsep.join(filter(None, (package, kept.get("PYTHONPATH"))))
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "twillgpu.frontend.worker"],
-            input=json.dumps(request),
-            env={**kept, **folders, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
 
 
 def _error(answer: dict[str, Any], stderr: str) -> InputError | UnsupportedError:
