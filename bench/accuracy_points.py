@@ -33,7 +33,6 @@ MODELS = (
     Model(name="H100 forward 64, optimum", example=FORWARD, machine="h100", constexprs=D64),
     Model(name="H100 forward 128, optimum", example=FORWARD, machine="h100"),
     Model(name="H100 forward 256, optimum", example=FORWARD, machine="h100", constexprs=D256),
-    Model(name="H100 product, loads", example=GEMM, machine="h100", rows=0, way="load pipelining, 3 buffers"),
     Model(name="H100 product, producer", example=GEMM, machine="h100", way=COOPERATIVE),
     Model(name="H100 product, optimum", example=GEMM, machine="h100"),
     Model(name="B200 product, producer", example=GEMM, machine="b200", way=COOPERATIVE),

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 import twillgpu
-
 from twillgpu.certify.jsonform import write_certificate
 from twillgpu.certify.record import Certificate
 from twillgpu.cli_options import Decorator, Values

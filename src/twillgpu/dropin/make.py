@@ -33,7 +33,8 @@ def entry_of(kernel: Kernel, machine: Machine, options: OptimizeOptions, *, emit
     if found is not None and (not emit or _is_whole(found)):
         return found
     made = _made(key, kernel, machine, options, emit=emit)
-    if cache is not None and made.status != "limit":
+    settled = made.ii_cycles is not None or made.status == "infeasible"
+    if cache is not None and settled:
         cache.put(made)
     return made
 
