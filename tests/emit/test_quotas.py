@@ -2,7 +2,7 @@
 
 import compiled_code as code
 
-from twillgpu.emit.quotas import expected_quotas, moved
+from twillgpu.emit.quotas import expected_quotas, filled, moved
 from twillgpu.emit.record import Compiled, GroupCode
 from twillgpu.lower.record import GroupProgram
 
@@ -101,3 +101,10 @@ def test_narrow_groups_that_spill_get_a_step_from_the_wide_ones() -> None:
     assert quotas is not None
     assert quotas["load"] == 32
     assert 4 * (quotas["a"] + quotas["b"] + quotas["load"]) <= 168 * 12
+
+
+def test_groups_without_quotas_share_the_registers() -> None:
+    """20 warps launch with 96 registers each: 1,920, less 24 for each of the 4 narrow ones, is 114 for each of 16."""
+    found = filled((group("a", 8, 0), group("b", 8, 0), group("load", 1, 0)))
+    assert [one.registers_per_thread for one in found] == [112, 112, 24]
+    assert filled(HOPPER) == HOPPER

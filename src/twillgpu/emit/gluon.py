@@ -11,6 +11,7 @@ from twillgpu.emit.group import INDENT, GroupWriter
 from twillgpu.emit.launcher import launcher
 from twillgpu.emit.layouts import layout, parent
 from twillgpu.emit.preamble import WORD, preamble
+from twillgpu.emit.quotas import filled
 from twillgpu.emit.storage import allocations
 from twillgpu.emit.wrapping import WIDTH, wrapped_lines
 from twillgpu.frontend.kernel import KernelValue
@@ -56,8 +57,9 @@ def kernel_name(program: WarpProgram) -> str:
 
 def ordered(program: WarpProgram) -> tuple[GroupProgram, ...]:
     """Return the groups with the default partition first: it must have the warps of a whole warpgroup."""
-    widest = max(program.groups, key=lambda group: (group.warps == 4, group.warps))
-    return (widest, *sorted((one for one in program.groups if one is not widest), key=lambda one: -one.warps))
+    groups = filled(program.groups)
+    widest = max(groups, key=lambda group: (group.warps == 4, group.warps))
+    return (widest, *sorted((one for one in groups if one is not widest), key=lambda one: -one.warps))
 
 
 def _header(

@@ -14,7 +14,9 @@ from twillgpu.emit.record import Compiled, GroupCode
 from twillgpu.lower.record import GroupProgram, WarpProgram
 
 STEP = 8
+LEAST = 24
 MOST = 248
+REGISTER_FILE = 65_536
 MARGIN = 8
 """Registers above those live that the assembler needs: operands of wide instructions must be consecutive."""
 
@@ -46,6 +48,21 @@ def expected_quotas(groups: Sequence[GroupProgram], launched: int, warps: int) -
     rest = (launched * warps - wide - narrow_warps * narrow) // groups[0].warps // STEP * STEP
     others = (narrow if group.warps < 4 else group.registers_per_thread for group in groups[1:])
     return (min(rest, 256), *others)
+
+
+def filled(groups: Sequence[GroupProgram]) -> tuple[GroupProgram, ...]:
+    """Return the groups with quotas where a schedule with unlimited registers has none: the least for narrow groups,
+    equal shares for the others.
+    """
+    if all(group.registers_per_thread for group in groups):
+        return tuple(groups)
+    warps = -(-sum(group.warps for group in groups) // 4) * 4
+    launched = REGISTER_FILE // (32 * warps) // STEP * STEP
+    narrow_warps = sum(group.warps for group in groups if group.warps < 4)
+    wide_warps = sum(group.warps for group in groups if group.warps >= 4)
+    rest = launched * warps - -(-narrow_warps // 4) * 4 * LEAST
+    share = min(MOST, rest // max(1, wide_warps) // STEP * STEP)
+    return tuple(replace(one, registers_per_thread=share if one.warps >= 4 else LEAST) for one in groups)
 
 
 def with_registers(program: WarpProgram, quotas: Mapping[str, int]) -> WarpProgram:
