@@ -1,9 +1,13 @@
-"""The flag that rewrites golden files, and the fixture that compares with them."""
+"""The flag that rewrites golden files, the fixture that compares with them, and the place of ``bench/``."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# The scripts of bench/ import each other by their names.
+sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
