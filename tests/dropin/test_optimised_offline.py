@@ -1,6 +1,7 @@
 """What a decorated kernel says without a GPU, and the decorator's own mistakes."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -186,3 +187,12 @@ def test_naming_the_decorator_does_not_load_triton() -> None:
     code = "import sys, twillgpu; twillgpu.optimize; print('triton' in sys.modules, 'ortools' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603  # own
     assert done.stdout.split()[0] == "False"
+
+
+def test_under_the_interpreter_a_kernel_stays_as_it_is() -> None:
+    code = "import decorated; print(type(decorated.product).__name__)"
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(FILE.parent)}
+    done = subprocess.run(  # noqa: S603  # our own code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.strip() == "InterpretedFunction"

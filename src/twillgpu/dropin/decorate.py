@@ -22,7 +22,8 @@ def optimize(kernel: Any = None, **options: Any) -> Any:  # noqa: ANN401  # Trit
         options: fields of ``OptimizeOptions``: ``machine="h100"``, ``check=False``, ...
 
     Returns:
-        An ``Optimised`` kernel, or without ``kernel`` the decorator with these options.
+        An ``Optimised`` kernel, or without ``kernel`` the decorator with these options. Under Triton's interpreter
+        (``TRITON_INTERPRET=1``) what was decorated, as it is.
 
     Raises:
         InputError: what is decorated is no Triton kernel, an option is unknown, or Triton is not installed.
@@ -37,9 +38,9 @@ def optimize(kernel: Any = None, **options: Any) -> Any:  # noqa: ANN401  # Trit
 def _decorated(kernel: Any, options: OptimizeOptions) -> Any:  # noqa: ANN401  # Triton is untyped
     if importlib.util.find_spec("triton") is None:
         raise InputError("optimize", "Triton is not installed", "install it with pip install 'twillgpu[triton]'")
-    from twillgpu.dropin.optimised import Optimised  # noqa: PLC0415  # Triton, an optional package
+    from twillgpu.dropin.optimised import optimised  # noqa: PLC0415  # Triton, an optional package
 
-    return Optimised(kernel, options)
+    return optimised(kernel, options)
 
 
 def _options(given: dict[str, Any]) -> OptimizeOptions:

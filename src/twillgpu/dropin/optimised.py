@@ -7,6 +7,7 @@ import functools
 from dataclasses import replace
 from typing import Any
 
+from triton import knobs
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
@@ -102,6 +103,15 @@ class Optimised:
         return machine_of(
             int(active.get_current_target().arch), device_name(active.get_current_device()), self.options.machine
         )
+
+
+def optimised(kernel: Any, options: OptimizeOptions) -> Any:  # noqa: ANN401  # Triton is untyped
+    """Return the optimised kernel; with Triton's interpreter, the kernel: there is nothing to compile.
+
+    Raises:
+        InputError: it is no Triton kernel.
+    """
+    return kernel if knobs.runtime.interpret else Optimised(kernel, options)
 
 
 def _found(kernel: Any) -> Found:  # noqa: ANN401  # Triton is untyped
