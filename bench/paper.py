@@ -62,7 +62,7 @@ TIMES = (
     "said",
 )
 RATIOS = ("kernel", "published s", "times faster, same slots", "times faster, end to end")
-FOUND = ("variant", "what", "unit", "first I", "cycles", "bound", "stages", "warps", "overlap", "cpu s", "said")
+FOUND = ("variant", "unit", "modulo I", "stages", "the joint problem at this I")
 
 
 def table_1(seconds: float) -> Iterator[Case]:
@@ -84,7 +84,7 @@ def findings(seconds: float) -> Iterator[Case]:
     blackwell = _variant("backward, Blackwell", "joint", seconds)
     yield blackwell
     yield replace(blackwell, kernel=f"{blackwell.kernel}, 8 warps", warps=8)
-    yield replace(blackwell, kernel=f"{blackwell.kernel}, 160 registers", registers=160)
+    yield replace(blackwell, kernel=f"{blackwell.kernel}, 12 warps, 160 registers", warps=12, registers=160)
     hopper = _variant("backward, Hopper", "joint", seconds)
     yield hopper
     yield replace(hopper, kernel=f"{hopper.kernel}, registers unlimited", registers=0)
@@ -128,17 +128,14 @@ def times_row(case: Case, found: Measured) -> tuple[str, ...]:
     """Return one line of the table of search times."""
     intervals = (_count(found.unit_cycles), _count(found.first), _count(found.final), _count(found.length))
     seconds = (_count(found.modulo, 1), _count(found.joint, 1), f"{found.wall:.1f}", _count(found.cpu, 1))
-    cycles = (_count(found.cycles), _count(found.bound))
+    cycles = (_count(found.cycles), _count(found.bound), _count(found.overlap, 2))
     return (case.kernel, case.what, *intervals, *seconds, *cycles, _said(case, found))
 
 
 def found_row(case: Case, found: Measured) -> tuple[str, ...]:
     """Return one line of the table of findings."""
-    said = "; ".join(found.said) if case.what == "joint" and found.said else _said(case, found)
-    warps = "+".join(str(one) for one in found.groups) or "-"
-    start = (case.kernel, case.what, _count(found.unit_cycles), _count(found.first))
-    cycles = (_count(found.cycles), _count(found.bound), _count(found.stages))
-    return (*start, *cycles, warps, _count(found.overlap, 2), _count(found.cpu, 1), said)
+    numbers = (_count(found.unit_cycles), _count(found.first), _count(found.stages))
+    return (case.kernel, *numbers, "; ".join(found.said) or found.status)
 
 
 def ratio_rows(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
@@ -197,6 +194,7 @@ def main() -> None:
         "--kernel", action="append", choices=KERNELS, help="only this row of Table 1; may be repeated"
     )
     parser.add_argument("--method", action="append", choices=METHODS, help="only this method; may be repeated")
+    parser.add_argument("--variant", default="", metavar="TEXT", help="only findings with TEXT in their name")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for each search")
     asked = parser.parse_args()
     if asked.part != "findings":
@@ -206,7 +204,8 @@ def main() -> None:
         show(TIMES, (times_row(*row) for row in rows))
         show(RATIOS, ratio_rows(rows))
     if asked.part != "times":
-        show(FOUND, (found_row(*row) for row in run("findings", findings(asked.limit))))
+        variants = (case for case in findings(asked.limit) if asked.variant in case.kernel)
+        show(FOUND, (found_row(*row) for row in run("findings", variants)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import PriceOptions, Problem, RuleOptions, Scale
 from twillgpu.costs.scale import scaled
 from twillgpu.errors import TwillError
-from twillgpu.frontend.launch import LoadOptions
 from twillgpu.inputs import Priced, SourceOptions
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.measure import stage_count
@@ -27,10 +26,10 @@ from twillgpu.schedule.resolution import slot_cycles
 from twillgpu.schedule.search import search
 from twillgpu.schedule.solved import Effort
 
-What = Literal["paper slots", "paper units", "paper literal", "default slots", "default", "modulo", "joint"]
+What = Literal["paper slots", "paper units", "paper literal", "default slots", "default", "joint"]
 """The paper's method in the slots of the default method, in normalised units, and taken literally; the default method
-under the paper's variants of the rules, and under its own; modulo scheduling alone; whether the joint problem has a
-solution at the smallest interval of a modulo schedule, both in slots."""
+under the paper's variants of the rules, and under its own; whether the joint problem has a solution at the smallest
+interval of a modulo schedule, both in slots."""
 
 PAPER = RuleOptions(concurrency="paper", variable_latency="iff")
 
@@ -45,8 +44,7 @@ class Case:
         what: see ``What``.
         seconds: time limit of the search.
         rows: rows of a sub-tile; ``None``: the target's; 0: no sub-tiles.
-        block_m: queries of a tile; ``None``: the example's.
-        groups, warps, registers: limits below the machine's; ``None``: the machine's.
+        warps, registers: limits below the machine's; ``None``: the machine's.
         cross_group: whether values in registers may be handed to another group.
     """
 
@@ -56,8 +54,6 @@ class Case:
     what: What
     seconds: float
     rows: int | None = None
-    block_m: int | None = None
-    groups: int | None = None
     warps: int | None = None
     registers: int | None = None
     cross_group: bool = True
@@ -102,13 +98,7 @@ class Measured:
 def measure(case: Case) -> Measured:
     """Return the row of ``case``."""
     priced = _priced(case)
-    match case.what:
-        case "joint":
-            return _probed(case, priced.problem)
-        case "modulo":
-            return _pipelined(case, priced.problem)
-        case _:
-            return _searched(case, priced)
+    return _probed(case, priced.problem) if case.what == "joint" else _searched(case, priced)
 
 
 def _priced(case: Case) -> Priced:
@@ -116,12 +106,10 @@ def _priced(case: Case) -> Priced:
     rules = RuleOptions() if case.what == "default" else PAPER
     limits = PriceOptions(
         rules=replace(rules, cross_group=case.cross_group),
-        max_groups=case.groups,
         max_warps=case.warps,
         registers=case.registers,
     )
-    constexprs = () if case.block_m is None else (("BLOCK_M", case.block_m),)
-    source = SourceOptions(load=LoadOptions(constexprs=constexprs), rows=case.rows)
+    source = SourceOptions(rows=case.rows)
     return twillgpu.load_problem(EXAMPLES / f"{case.example}.py", case.machine, options=source, limits=limits)
 
 
@@ -194,24 +182,6 @@ def _overlap(problem: Problem, schedule: Schedule) -> float:
     ends = [schedule.start(op.name) + max(use.offset + use.cycles for use in op.uses) for op in ops]
     starts = [schedule.start(op.name) for op in ops]
     return round((max(ends) - min(starts)) / schedule.ii_cycles, 2) if ops else 0.0
-
-
-def _pipelined(case: Case, problem: Problem) -> Measured:
-    """Return the smallest interval of a modulo schedule in cycles: dependences and units, nothing of warps."""
-    before = _cpu()
-    result = search(_modulo_only(problem), SearchOptions(time_limit_seconds=case.seconds))
-    schedule = result.schedule
-    return Measured(
-        status=result.status,
-        ops=len(problem.ops),
-        unit_cycles=result.slot_cycles,
-        wall=result.seconds,
-        cpu=_cpu() - before,
-        cycles=schedule.ii_cycles if schedule else 0,
-        bound=result.lower_bound_cycles,
-        max_stages=result.max_stages,
-        stages=stage_count(problem, schedule) if schedule else 0,
-    )
 
 
 def _modulo_only(problem: Problem) -> Problem:
