@@ -12,7 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -35,10 +35,17 @@ TILES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A point with its prediction; ``best`` is that of the optimum of the same kind and tile."""
+    """A point with its prediction.
+
+    Attributes:
+        found: by the simulated program.
+        interval: if every iteration took the schedule's interval instead.
+        best: ``found`` of the optimum of the same kind and tile.
+    """
 
     point: Point
     found: Predicted | None
+    interval: Predicted | None
     best: Predicted | None
     said: str
 
@@ -51,6 +58,7 @@ class Row:
 def rows(cache: dict[str, Modelled]) -> list[Row]:
     """Return every point with what the models say."""
     models = {model.name: model for model in MODELS}
+    by_interval = {name: replace(one, steady_cycles=float(one.ii_cycles or 0)) for name, one in cache.items()}
     found = []
     for point in POINTS:
         kind = point.model.partition(",")[0]
@@ -60,6 +68,7 @@ def rows(cache: dict[str, Modelled]) -> list[Row]:
             Row(
                 point=point,
                 found=_predicted(models[point.model], point, cache),
+                interval=_predicted(models[point.model], point, by_interval),
                 best=_predicted(models[best], point, cache),
                 said=said,
             )
@@ -101,10 +110,12 @@ def summary(found: Iterable[Row]) -> dict[str, object]:
     with_error = [row for row in found if row.found is not None]
     right, pairs = ordered(with_error)
     errors = [abs(row.error) for row in with_error if row.error is not None]
+    plain = [abs(row.interval.tflops / row.point.tflops - 1) for row in with_error if row.interval is not None]
     worst = max(with_error, key=lambda row: abs(row.error or 0), default=None)
     return {
         "points": len(errors),
         "median": statistics.median(errors) if errors else None,
+        "median_by_interval": statistics.median(plain) if plain else None,
         "worst": max(errors, default=None),
         "worst_point": f"{worst.point.kernel}, {worst.point.shape}" if worst is not None else "",
         "pairs": pairs,
@@ -181,21 +192,30 @@ def show(found: list[Row]) -> None:
     print("*: the kernel's schedule is not public, the optimum of the same tile stands for it.")
     print("pairs: kernels that one source measured on one problem.\n")
     for name, of in sets(found).items():
-        stated = summary(of)
-        print(
-            f"{name}: {stated['points']} points, error {_percent(stated['median'])} median, "
-            f"{_percent(stated['worst'])} worst, {stated['within_10_percent']} within 10%, rank correlation "
-            f"{_number(stated['spearman'])}, {stated['pairs_ordered']} of {stated['pairs']} pairs in order"
-        )
+        print(f"{name}: {_stated(summary(of))}")
     median = summary(found)["median"]
     margin = median if isinstance(median, float) else 0.0
-    over = beyond(found, margin)
-    print(f"\nbeyond the model's optimum by more than the median error: {len(over)} points")
+    over = beyond(found, 0)
+    print(
+        f"\nabove the model's optimum: {len(over)} points, {len(beyond(found, margin))} by more than the median error"
+    )
     for row in over:
-        print(f"  {row.point.kernel}, {row.point.shape}: {row.point.tflops:.0f}")
+        if row.best is not None:
+            excess = row.point.tflops / row.best.tflops - 1
+            print(f"  {row.point.kernel}, {row.point.shape}: {row.point.tflops:.0f}, {excess:+.0%}")
     for row in found:
         if row.found is None:
             print(f"no prediction: {row.point.kernel}, {row.point.shape}: {row.said}")
+
+
+def _stated(stated: dict[str, object]) -> str:
+    """Return statistics as a line."""
+    return (
+        f"{stated['points']} points, error {_percent(stated['median'])} median "
+        f"({_percent(stated['median_by_interval'])} by the interval alone), {_percent(stated['worst'])} worst, "
+        f"{stated['within_10_percent']} within 10%, rank correlation {_number(stated['spearman'])}, "
+        f"{stated['pairs_ordered']} of {stated['pairs']} pairs in order"
+    )
 
 
 def _percent(value: object) -> str:

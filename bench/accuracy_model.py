@@ -14,6 +14,7 @@ from twillgpu.errors import InputError
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.inputs import Priced, SourceOptions, load_problem
 from twillgpu.lower.lower import lower
+from twillgpu.lower.record import WarpProgram
 from twillgpu.machine.record import Machine
 from twillgpu.schedule.record import Schedule, SearchOptions
 from twillgpu.schedule.search import search
@@ -75,29 +76,47 @@ class Modelled:
     said: str = ""
 
 
-def modelled(model: Model) -> Modelled:
-    """Load, search, lower and simulate."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A model's warp program, and the interval of the schedule that it was made from."""
+
+    priced: Priced
+    program: WarpProgram
+    ii_cycles: int
+    said: str
+
+
+def made(model: Model) -> Made | str:
+    """Return the warp program of a model, or why there is none."""
     priced = load(model)
     schedule, stages, said = _schedule(priced, model.way)
-    if schedule is None:
-        return Modelled(said=said)
-    verdict = check(priced.problem, schedule, max_stages=stages)
     kernel = priced.loaded.kernel
-    if not isinstance(verdict, Verified) or kernel is None:
-        return Modelled(said="the schedule does not pass the verifier")
-    machine, problem = priced.loaded.machine, priced.problem
+    if schedule is None or kernel is None:
+        return said
+    verdict = check(priced.problem, schedule, max_stages=stages)
+    if not isinstance(verdict, Verified):
+        return verdict[0].message
     program = lower(kernel, priced.loaded.graph, verdict)
-    steady = steady_state(program, problem, machine)
-    time, _ = kernel_time(program, problem, machine, steady, launch=Launch(trips=ALIGNED))
+    return Made(priced=priced, program=program, ii_cycles=schedule.ii_cycles, said=said)
+
+
+def modelled(model: Model) -> Modelled:
+    """Load, search, lower and simulate."""
+    found = made(model)
+    if isinstance(found, str):
+        return Modelled(said=found)
+    machine, problem = found.priced.loaded.machine, found.priced.problem
+    steady = steady_state(found.program, problem, machine)
+    time, _ = kernel_time(found.program, problem, machine, steady, launch=Launch(trips=ALIGNED))
     return Modelled(
-        ii_cycles=schedule.ii_cycles,
+        ii_cycles=found.ii_cycles,
         steady_cycles=steady.cycles,
         edge_cycles=time.block_cycles - ALIGNED * steady.cycles,
         flop=problem.flop_per_iteration,
         loop_bytes=time.loop_bytes,
         edge_bytes=time.block_bytes - ALIGNED * time.loop_bytes,
         machine_sha256=problem.machine_sha256,
-        said=said,
+        said=found.said,
     )
 
 
