@@ -43,13 +43,13 @@ class Place(NamedTuple):
 
     group: int
     part: str
-    index: int
+    at: int
 
 
 def mutants(good: WarpProgram) -> Iterator[Mutant]:
     """Yield every mutant of a program."""
     for place, one in places(good):
-        where = f"{good.groups[place.group].name}.{place.part}[{place.index}] {describe(one)}"
+        where = f"{good.groups[place.group].name}.{place.part}[{place.at}] {describe(one)}"
         for kind, changed in _in_place(good, place, one):
             yield Mutant(kind, where, changed)
     for kind, where, changed in (*_everywhere(good), *_parts(good), *_barriers(good), *_rings(good)):
@@ -76,7 +76,7 @@ def spliced(program: WarpProgram, place: Place, removed: int, added: Sequence[In
     """Return a program with ``removed`` instructions from ``place`` on replaced."""
     group = program.groups[place.group]
     old: tuple[Instruction, ...] = getattr(group, place.part)
-    new = (*old[: place.index], *added, *old[place.index + removed :])
+    new = (*old[: place.at], *added, *old[place.at + removed :])
     return _with_group(program, place.group, replace(group, **{place.part: new}))  # type: ignore[arg-type]
 
 
@@ -104,16 +104,16 @@ def _in_place(good: WarpProgram, place: Place, one: Instruction) -> Iterator[tup
 def _moved(
     good: WarpProgram, place: Place, instructions: tuple[Instruction, ...]
 ) -> Iterator[tuple[str, WarpProgram]]:
-    one, after = instructions[place.index], instructions[place.index + 1 :]
+    one, after = instructions[place.at], instructions[place.at + 1 :]
     if after:
         yield "swap", spliced(good, place, 2, (after[0], one))
     early = {Arrive: "early release", Commit: "commit moved", ExpectBytes: "expect moved", Fence: "fence moved"}
     if type(one) in early:
         for steps in (2, 4):
-            start = place.index - steps
+            start = place.at - steps
             if start >= 0:
-                between = instructions[start : place.index]
-                yield early[type(one)], spliced(good, place._replace(index=start), steps + 1, (one, *between))
+                between = instructions[start : place.at]
+                yield early[type(one)], spliced(good, place._replace(at=start), steps + 1, (one, *between))
     late = {Wait: "late wait", Commit: "commit moved", Drain: "late drain"}
     if type(one) in late:
         for steps in (2, 4):

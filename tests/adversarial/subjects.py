@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,12 +60,12 @@ def blocks(program: WarpProgram) -> tuple[tuple[int, ...], ...]:
     return (*((count,) for count in single), *tiles)
 
 
-def subjects(number: int, seed: int) -> Iterator[Subject]:
+def subjects(number: int, seed: int, sources: Sequence[Source] = SOURCES) -> Iterator[Subject]:
     """Yield this many subjects, sources in turn; every other one is persistent."""
     draw = random.Random(seed)  # noqa: S311  # not for cryptography
     found = 0
     while found < number:
-        for source in SOURCES:
+        for source in sources:
             program = _lowered(source, draw, persistent=bool(found % 2))
             if program is None:
                 continue
