@@ -13,6 +13,9 @@ from twillgpu.emit.terms import LayoutNames, Names
 from twillgpu.frontend.kernel import Kernel, KernelOp, KernelValue, TileType
 from twillgpu.lower.record import Access, Barrier, BarrierUse, Instance, Ring, WarpProgram
 
+BARRIERS = "barriers"
+"""Name of the array of all barriers."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Frame:
@@ -56,8 +59,10 @@ class Frame:
         self.rings = {ring.name: ring for ring in self.program.rings}
         self.barriers = {barrier.name: barrier for barrier in self.program.barriers}
         self.ring_of = {value: ring for ring in self.program.rings for value in ring.values}
-        for name in (*self.rings, *self.barriers):
+        for name in self.rings:
             self.names.name(storage_key(name))
+        for name in self.barriers:
+            self.barrier_name(name)
 
     def inline(self, op: KernelOp) -> bool:
         """Return whether an op is written where its result is read."""
@@ -72,8 +77,8 @@ class Frame:
         return self.names.name(storage_key(ring.name))
 
     def barrier_name(self, name: str) -> str:
-        """Return the Python name of a barrier."""
-        return self.names.name(storage_key(name))
+        """Return the name of the constant that says where a barrier is."""
+        return self.names.name(storage_key(name).upper())
 
     def copy(self, access: Access, least: int) -> str:
         """Return the expression of the copy of a ring that an access touches."""
@@ -85,7 +90,8 @@ class Frame:
         """Return the expressions of a barrier's copy, and of the phase parity of one of its instances."""
         barrier = self.barriers[use.barrier]
         copy, phase = self.placed(use.instance, barrier.copies, least)
-        return f"{self.barrier_name(use.barrier)}.index({copy})", phase
+        place = self.barrier_name(use.barrier)
+        return f"{BARRIERS}.index({place if copy == '0' else f'{place} + {copy}'})", phase
 
     def placed(self, instance: Instance, copies: int, least: int) -> tuple[str, str]:
         """Return copy and phase parity of an instance as expressions."""

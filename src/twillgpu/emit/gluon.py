@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from twillgpu.emit.frame import Frame
+from twillgpu.emit.frame import BARRIERS, Frame
 from twillgpu.emit.group import INDENT, GroupWriter
 from twillgpu.emit.launcher import launcher
 from twillgpu.emit.layouts import layout, parent
 from twillgpu.emit.preamble import WORD, preamble
 from twillgpu.emit.quotas import filled
-from twillgpu.emit.storage import allocations
+from twillgpu.emit.storage import allocations, barrier_places
 from twillgpu.emit.wrapping import WIDTH, wrapped_lines
 from twillgpu.frontend.kernel import KernelValue
 from twillgpu.lower.record import GroupProgram, WarpProgram
@@ -41,6 +41,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
     passed = {group.name: _used(frame, bodies[group.name]) for group in groups}
     body = [
         *_layouts(frame),
+        *barrier_places(frame),
         *(line for group in groups for line in _function(names[group.name], passed[group.name], bodies[group.name])),
         *_kernel(frame, groups, names, passed, stored),
         *_compiled(frame, groups, names, _in_use(frame, passed)),
@@ -98,7 +99,7 @@ def _arguments(frame: Frame) -> tuple[str, ...]:
 
 def _storages(frame: Frame) -> tuple[str, ...]:
     rings = (frame.ring_name(ring) for ring in frame.program.rings)
-    return (*rings, *(frame.barrier_name(barrier.name) for barrier in frame.program.barriers))
+    return (*rings, BARRIERS)
 
 
 def _function(name: str, parameters: Sequence[str], body: Sequence[str]) -> Iterator[str]:

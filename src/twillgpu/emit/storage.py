@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twillgpu.emit.frame import Frame
+from twillgpu.emit.frame import BARRIERS, Frame
 from twillgpu.emit.layouts import dtype
 from twillgpu.graph.body import element_bits
 from twillgpu.lower.record import Ring
@@ -25,16 +25,27 @@ def allocations(frame: Frame) -> Iterator[str]:
     yield from _smem_pool(frame)
     yield from _tmem_pool(frame)
     yield from (_own(frame, ring) for ring in frame.program.rings if ring.name not in shared)
-    for barrier in frame.program.barriers:
-        name = frame.barrier_name(barrier.name)
-        yield f"{name} = gl.allocate_shared_memory(gl.int64, [{barrier.copies}, 1], mbarrier.MBarrierLayout())"
+    copies = sum(barrier.copies for barrier in frame.program.barriers)
+    if not copies:
+        return
+    yield f"{BARRIERS} = gl.allocate_shared_memory(gl.int64, [{copies}, 1], mbarrier.MBarrierLayout())"
     for barrier in frame.program.barriers:
         name = frame.barrier_name(barrier.name)
         if barrier.copies == 1:
-            yield f"mbarrier.init({name}.index(0), count={barrier.arrivals})"
+            yield f"mbarrier.init({BARRIERS}.index({name}), count={barrier.arrivals})"
         else:
             yield f"for copy in gl.static_range({barrier.copies}):"
-            yield f"    mbarrier.init({name}.index(copy), count={barrier.arrivals})"
+            yield f"    mbarrier.init({BARRIERS}.index({name} + copy), count={barrier.arrivals})"
+
+
+def barrier_places(frame: Frame) -> Iterator[str]:
+    """Yield the constants that say where in the array of barriers each one's first copy is. One array takes less room
+    than many, and groups are handed one value for all of them.
+    """
+    at = 0
+    for barrier in frame.program.barriers:
+        yield f"{frame.barrier_name(barrier.name)} = gl.constexpr({at})"
+        at += barrier.copies
 
 
 def overlap(one: Ring, other: Ring) -> bool:

@@ -13,7 +13,7 @@ from twillgpu.frontend.kernel import KernelOp, TileType
 
 _DENSE = re.compile(r"dense<(.*)> : .*", re.DOTALL)
 _FLOATS = {16: "<e", 32: "<f", 64: "<d"}
-_RESERVED = frozenset({*keyword.kwlist, "gl", "gluon", "tma", "mbarrier", "t", "trips", "base", "tile"})
+_RESERVED = frozenset({*keyword.kwlist, "gl", "gluon", "tma", "mbarrier", "t", "trips", "base", "tile", "barriers"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
