@@ -32,6 +32,7 @@ COMMANDS = MappingProxyType(
         "verify": ("twillgpu.cli_verify", "Check a schedule against every rule, without the solver."),
         "emulate": ("twillgpu.cli_emulate", "Run the warp program on the CPU: numbers, races, deadlocks, proofs."),
         "simulate": ("twillgpu.cli_simulate", "Predict the time of the warp program, cycle by cycle."),
+        "tune": ("twillgpu.cli_tune", "Choose tile, sub-tiling, groups and registers for a problem's sizes."),
         "certificate": ("twillgpu.cli_certificate", "Check a certificate from scratch."),
         "cache": ("twillgpu.cli_cache", "List or clear the schedules and emitted kernels that were kept."),
         "machines": ("twillgpu.cli_machines", "List the known machines, or show one with its sources."),
