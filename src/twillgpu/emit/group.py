@@ -12,7 +12,6 @@ from twillgpu.emit.control import control
 from twillgpu.emit.counting import iteration_text
 from twillgpu.emit.expressions import Writing, bare, pure
 from twillgpu.emit.frame import Frame
-from twillgpu.emit.layouts import dtype
 from twillgpu.emit.loop_variables import (
     InFlight,
     LoopVariables,
@@ -22,8 +21,9 @@ from twillgpu.emit.loop_variables import (
 )
 from twillgpu.emit.sliced import SliceWriter
 from twillgpu.emit.slices import Slicing, slicings
-from twillgpu.emit.terms import Term, full
-from twillgpu.emit.versions import Definition, age, index, moves, variable
+from twillgpu.emit.terms import Term, full, name_of_zero
+from twillgpu.emit.values import Values, stage_here
+from twillgpu.emit.versions import moves, variable
 from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import KernelOp
 from twillgpu.lower.record import (
@@ -57,6 +57,7 @@ class GroupWriter:
     flight: list[InFlight] = field(default_factory=list)
     entered: set[str] = field(default_factory=set)
     slices: SliceWriter = field(init=False)
+    values: Values = field(init=False)
     said: str = ""
 
     def __post_init__(self) -> None:
@@ -66,6 +67,7 @@ class GroupWriter:
         self.slices = SliceWriter(frame=self.frame, slicing=slicing)
         self.group = arranged(self.frame, self.group, slicing)
         self.variables = LoopVariables(frame=self.frame, group=self.group)
+        self.values = Values(frame=self.frame, variables=self.variables)
 
     def write(self) -> list[str]:
         """Return the lines of the function's body."""
@@ -104,7 +106,7 @@ class GroupWriter:
     def trips(self) -> None:
         """Write the trip count, known only at run time."""
         loop = self.frame.program.kernel.loop
-        bounds = [self.outside(name).text for name in (loop.lower, loop.upper, loop.step)]
+        bounds = [self.values.outside(name).text for name in (loop.lower, loop.upper, loop.step)]
         span = bounds[1] if bounds[0] == "0" else f"{bounds[1]} - {bounds[0]}"
         self.line(f"trips = gl.maximum(gl.cdiv({span}, {bounds[2]}), 0)")
 
@@ -116,7 +118,7 @@ class GroupWriter:
             name = variable(self.frame.names.name(value), at)
             self.entered.add(name)
             if initial is not None:
-                self.line(f"{name} = {self.writing(None, 0, 0).tile(initial, '')}")
+                self.line(f"{name} = {self.values.writing(None, 0, 0).tile(initial, '')}")
             elif kind.shape:
                 self.line(f"{name} = {full('0', kind, value, self.frame.layouts)}")
             else:
@@ -243,7 +245,9 @@ class GroupWriter:
             op = self.frame.op_named(member)
             if self.frame.inline(op) or op.opcode.startswith(("ttg.memdesc_", "ttng.tmem_subslice")):
                 continue
-            writing = self.writing(instruction.iteration, position + at, stage_here(self.variables, instruction))
+            writing = self.values.writing(
+                instruction.iteration, position + at, stage_here(self.variables, instruction)
+            )
             cut = self.slices.cut(op) if instruction.engine == "simt" else None
             if cut is None or not self.slices.parts:
                 self.place(op, instruction.iteration)
@@ -312,7 +316,7 @@ class GroupWriter:
         position = self.variables.places.get(identity(instruction), 0)
         kind = self.frame.types[instruction.value]
         if isinstance(instruction, Put):
-            writing = self.writing(instruction.iteration, position, stage_here(self.variables, instruction))
+            writing = self.values.writing(instruction.iteration, position, stage_here(self.variables, instruction))
             cut = self.slices.tile_of(instruction.value)
             if cut is not None:
                 if not self.slices.fits(cut, instruction.access.ring):
@@ -388,103 +392,3 @@ class GroupWriter:
     def in_loop(self, instruction: Instruction) -> bool:
         """Return whether an instruction is part of the steady state."""
         return instruction in self.group.loop
-
-    def writing(self, iteration: Iteration | None, position: int, stage: int) -> Writing:
-        """Return what resolves the values read at one place."""
-        return Writing(
-            layouts=self.frame.layouts,
-            types=self.frame.types,
-            term=lambda value: self.term(value, iteration, position, stage),
-        )
-
-    def term(  # noqa: PLR0911  # one return for each place that a value may come from
-        self, value: str, iteration: Iteration | None, position: int, stage: int
-    ) -> Term:
-        """Return a value as a reader in ``iteration`` at ``position``, of local stage ``stage``, writes it."""
-        loop = self.frame.program.kernel.loop
-        maker = self.frame.makers.get(value)
-        if maker is not None and self.frame.inline(maker):
-            return self.written(maker, self.writing(iteration, position, stage))
-        if iteration is None:
-            return self.outside(value)
-        if value == loop.induction.name:
-            return self.induction(iteration)
-        found_at = self.variables.source(value)
-        definition = self.variables.defined.get(found_at.value)
-        if definition is None:
-            return self.invariant(value, iteration, position, stage)
-        if not found_at.distance and self.variables.beside(value, position):
-            return Term(text=self.frame.names.name(value), shape=self.frame.types[value].shape)
-        steps = age(stage, found_at.distance, definition)
-        if steps > 0 and maker is not None and not found_at.distance and self.variables.recomputed(value):
-            return self.written(maker, self.writing(iteration, position, stage))
-        at = index(steps, position, definition) - unmade(iteration, position, stage, definition)
-        name = variable(self.frame.names.name(found_at.value), at)
-        return Term(text=name, shape=self.frame.types[value].shape)
-
-    def written(self, op: KernelOp, writing: Writing) -> Term:
-        """Return the expression of an op that is written where it is read."""
-        if op.name in self.frame.dropped:
-            return writing.term(op.operands[0])
-        found = pure(op, writing)
-        if found is None:
-            raise UnsupportedError(op.source or op.name, f"{op.opcode} has no Gluon form", "report it")
-        return found
-
-    def invariant(self, value: str, iteration: Iteration, position: int, stage: int) -> Term:
-        """Return a value that no step of this loop makes; one that differs only in the first iterations is chosen by
-        the number of the iteration.
-        """
-        found = self.variables.source(value)
-        inner = self.writing(None, position, stage)
-        if not found.distance:
-            return self.outside(value)
-        if found.distance > 1:
-            raise UnsupportedError(value, "a constant that the loop hands on for several iterations", "peel the loop")
-        first, later = inner.term(found.initial[0]).text, inner.term(found.value).text
-        number = iteration_text(iteration)
-        if (first, later) == ("False", "True"):
-            return Term(text="False" if number == "0" else "True" if number.isdigit() else f"({number} > 0)")
-        return Term(text=f"gl.where({number} > 0, {later}, {first})", shape=self.frame.types[value].shape)
-
-    def outside(self, value: str) -> Term:
-        """Return a value from before the loop, or what the loop leaves behind."""
-        maker = self.frame.makers.get(value)
-        if maker is not None and self.frame.inline(maker):
-            return self.written(maker, self.writing(None, 0, 0))
-        for carried in self.frame.program.kernel.loop.carried:
-            if carried.result == value and carried.yielded in self.variables.defined:
-                return Term(text=self.frame.names.name(carried.yielded), shape=self.frame.types[value].shape)
-        return Term(text=self.frame.names.name(value), shape=self.frame.types[value].shape)
-
-    def induction(self, iteration: Iteration) -> Term:
-        """Return the loop's induction variable in one iteration."""
-        loop = self.frame.program.kernel.loop
-        lower, step, number = self.outside(loop.lower).text, self.outside(loop.step).text, iteration_text(iteration)
-        count = number if number.isidentifier() or number.isdigit() else f"({number})"
-        scaled = count if step == "1" else f"{count} * {step}"
-        return Term(text=f"({scaled})" if lower == "0" else f"({lower} + {scaled})")
-
-
-def unmade(iteration: Iteration, position: int, stage: int, definition: Definition) -> int:
-    """Return how many steps of the epilogue, up to a reader's place, have not made a value anew: its chain did not
-    move in them. Step e of the epilogue has the ops of stages above e.
-    """
-    if iteration.anchor != "last":
-        return 0
-    step = iteration.offset + stage
-    past = position > definition.position and step >= definition.stage
-    return max(0, step - definition.stage) + past
-
-
-def stage_here(variables: LoopVariables, instruction: Execute | Put | Get) -> int:
-    """Return the local stage of an instruction, also of its copies in prologue and epilogue."""
-    for one in variables.group.loop:
-        if identity(one) == identity(instruction):
-            return stage_of(one)
-    return 0
-
-
-def name_of_zero(kind: str) -> str:
-    """Return a scalar zero of an element type."""
-    return f"gl.to_tensor(0).to({dtype(kind, kind)})"

@@ -100,3 +100,8 @@ class LayoutNames:
                 name = f"{wanted}_{like}"
             self.names[text] = name
         return self.names[text]
+
+
+def name_of_zero(kind: str) -> str:
+    """Return a scalar zero of an element type."""
+    return f"gl.to_tensor(0).to({dtype(kind, kind)})"
