@@ -18,7 +18,11 @@ DOUBLED = ("mbarrier.arrive(", "mbarrier.expect(", "tcgen05_commit(", "tma_load(
 
 EDITS = (
     ("parity flipped", re.compile(r"^(mbarrier\.wait\(.*), ([^,]*)\)$"), r"\1, (\2) ^ 1)"),
-    ("other copy", re.compile(r"\.index\((\(?t(?:rips)?(?: - \d+\))?) % (\d+)\)"), r".index((\1 + 1) % \2)"),
+    (
+        "other copy",
+        re.compile(r"\.index\((\w+ \+ )?(\(?t(?:rips)?(?: - \d+\))?) % (\d+)\)"),
+        r".index(\1(\2 + 1) % \3)",
+    ),
     ("use_acc flipped", re.compile(r"use_acc=False"), "use_acc=True"),
     ("use_acc flipped", re.compile(r"use_acc=True"), "use_acc=False"),
     ("use_acc flipped", re.compile(r"use_acc=t > 0"), "use_acc=t > 1"),

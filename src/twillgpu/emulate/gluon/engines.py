@@ -135,7 +135,7 @@ class Engines:
 
     def expect(self, mbarrier: Memory, bytes_per_cta: Given = None, pred: Given = True, **named: Given) -> None:
         """``mbarrier.expect``: one arrival, which announces bytes (3.6 calls them ``bytes``)."""
-        self._arrive(mbarrier, int(named.get("bytes") if bytes_per_cta is None else bytes_per_cta), pred)
+        self._arrive(mbarrier, int(named["bytes"] if bytes_per_cta is None else bytes_per_cta), pred)
 
     def arrive(self, mbarrier: Memory, *, count: Given = 1, pred: Given = True) -> None:
         """``mbarrier.arrive``."""
@@ -338,7 +338,9 @@ class _Product:
     def read(self) -> None:
         """Fetch the operands."""
         a, b = self._operands
-        left = a.view.read() if isinstance(a, Memory) else a.current() if isinstance(a, InFlight) else self._given
+        left: Given = (
+            a.view.read() if isinstance(a, Memory) else a.current() if isinstance(a, InFlight) else self._given
+        )
         self._values = [left, b.view.read()]
 
     def result(self) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from twillgpu.emulate.gluon.dtypes import DType
@@ -12,7 +14,7 @@ from twillgpu.emulate.gluon.tile import Tile, cast, tile_of
 from twillgpu.emulate.memory import Descriptor, Lanes
 from twillgpu.emulate.numbers import Array, rounded
 
-_ATOMICS = {
+_ATOMICS: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "xchg": lambda _old, new: new,
 }  # fmt: skip

@@ -129,10 +129,9 @@ class Session:
 
     def start_barrier(self, view: View, arrivals: int) -> None:
         """Initialise the barrier at a place of SMEM."""
-        copies = view.allocation.data.nbytes // view.nbytes
-        copy = BarrierCopy(
-            name=view.allocation.name, copy=view.offset // view.nbytes, copies=copies, arrivals=arrivals
-        )
+        several = view.nbytes < view.allocation.data.nbytes
+        name = f"{view.allocation.name}[{view.offset // view.nbytes}]" if several else view.allocation.name
+        copy = BarrierCopy(name=name, copy=0, copies=1, arrivals=arrivals)
         self._barriers[self._address(view)] = self.machine.start_barrier(copy)
 
     def end_barrier(self, view: View) -> None:

@@ -36,13 +36,13 @@ class Tile:
     __array_ufunc__ = None
 
     def __init__(self, values: Value, dtype: DType) -> None:
-        self._values = values
+        self._values: Array = values
         self.dtype = dtype
 
     @property
     def values(self) -> Array:
         """The values; a result that is still in flight overrides this."""
-        return self._values  # type: ignore[no-any-return]
+        return self._values
 
     @property
     def shape(self) -> tuple[int, ...]:
