@@ -60,7 +60,7 @@ KERNEL = Kernel(
     after=(),
 )
 NAMES = st.one_of(st.sampled_from(("k", "t", "trips", "tile", "if", "reads", "loop", "kernel", "a.b-1")), st.text())
-NUMBERS = st.integers(0, 300)
+NUMBERS = st.integers(0, 256)
 SIGNED = st.integers(-3, 9)
 ITERATIONS = st.builds(Iteration, anchor=st.sampled_from(get_args(Anchor)), offset=SIGNED)
 INSTANCES = st.one_of(
@@ -226,6 +226,8 @@ def test_the_text_of_a_small_program() -> None:
         ("program small", "kernel small", 1, "expected program"),
         ("interval 100", "interval fast", 3, "expected a number"),
         ("2 copies of 64", "2 pieces of 64", 4, "expected copies"),
+        ("2 copies of 64", "257 copies of 64", 4, "expected at most 256 copies"),
+        ("24 registers, 1 stage", "24 registers, 10000 stages", 6, "expected at most 256 stages"),
         ("in smem at", "in rmem at", 4, "expected one of smem, tmem"),
         ("0, iteration, holds", "0, always, holds", 4, "expected one of iteration, tile"),
         ("smem<32xf16>", "smem<32xf16, #nvmma>", 4, "the layout #nvmma is not defined"),

@@ -42,6 +42,9 @@ Item = TypeVar("Item")
 SUFFIX = ".program"
 """How files with this text are called."""
 
+MOST = 256
+"""Largest number of stages of a group, and of copies of a ring or barrier: all of them are counted through."""
+
 _REMEDY = "give the text that --emit program prints"
 _NUMBER = re.compile(r"\d+")
 _SIGNED = re.compile(r"-?\d+")
@@ -130,7 +133,7 @@ class _Reader:
         scan = self.scan
         name = self.name()
         scan.expect(":")
-        depth = self.counted("copy", "copies")
+        depth = self.counted("copy", "copies", MOST)
         self.demand("of")
         size = self.counted("byte", "bytes")
         self.demand("in")
@@ -158,7 +161,7 @@ class _Reader:
         scan = self.scan
         name = self.name()
         scan.expect(":")
-        copies = self.counted("copy", "copies")
+        copies = self.counted("copy", "copies", MOST)
         scan.expect(",")
         arrivals = self.counted("arrival", "arrivals")
         scan.expect(",")
@@ -179,7 +182,7 @@ class _Reader:
         scan.expect(",")
         registers = self.counted("register", "registers")
         scan.expect(",")
-        stages = self.counted("stage", "stages")
+        stages = self.counted("stage", "stages", MOST)
         return GroupProgram(
             name=name,
             warps=warps,
@@ -306,8 +309,10 @@ class _Reader:
     def signed(self, what: str) -> int:
         return int(self.scan.token(_SIGNED, what))
 
-    def counted(self, one: str, more: str) -> int:
+    def counted(self, one: str, more: str, most: int | None = None) -> int:
         number = self.number()
+        if most is not None and number > most:
+            raise self.scan.error(f"expected at most {most} {more}")
         if not self.keyword(more):
             self.demand(one, more)
         return number
