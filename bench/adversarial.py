@@ -46,7 +46,7 @@ def main() -> int:
         schedules=options.schedules,
         jobs=options.jobs,
     )
-    tally, schedules = whole.run(wanted)
+    tally, schedules = whole.run(wanted, lambda line: print(line, file=sys.stderr, flush=True))
     document = _document(tally, schedules, time.perf_counter() - started)
     OUT.mkdir(exist_ok=True)
     (OUT / "adversarial.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -26,12 +26,14 @@ class Source:
     machine: str
     intervals: tuple[int, ...]
     rows: int | None = None
+    share: int = 1
+    """Programs of the whole set are shared out in this proportion: large loops are slow to break."""
 
 
 SOURCES = (
-    Source(example="gemm", machine="h100", intervals=(1100, 1500, 2600)),
-    Source(example="gemm", machine="h100", intervals=(1100, 1900), rows=0),
-    Source(example="gemm", machine="b200", intervals=(700, 1100, 2000)),
+    Source(example="gemm", machine="h100", intervals=(1100, 1500, 2600), share=7),
+    Source(example="gemm", machine="h100", intervals=(1100, 1900), rows=0, share=7),
+    Source(example="gemm", machine="b200", intervals=(700, 1100, 2000), share=7),
     Source(example="rms_norm", machine="h100", intervals=(6000, 12000)),
     Source(example="rms_norm", machine="b200", intervals=(6000, 12000)),
     Source(example="attention_fwd", machine="h100", intervals=(2600, 4000, 6000)),
@@ -60,13 +62,15 @@ def blocks(program: WarpProgram) -> tuple[tuple[int, ...], ...]:
     return (*((count,) for count in single), *tiles)
 
 
-def subjects(number: int, seed: int, sources: Sequence[Source] = SOURCES) -> Iterator[Subject]:
-    """Yield this many subjects, sources in turn; every other one is persistent."""
+def subjects(
+    number: int, seed: int, sources: Sequence[Source] = SOURCES, *, persistent: bool = False
+) -> Iterator[Subject]:
+    """Yield this many subjects, sources in turn; every other one is persistent, the first one if asked."""
     draw = random.Random(seed)  # noqa: S311  # not for cryptography
     found = 0
     while found < number:
         for source in sources:
-            program = _lowered(source, draw, persistent=bool(found % 2))
+            program = _lowered(source, draw, persistent=bool(found % 2) != persistent)
             if program is None:
                 continue
             cut = "" if source.rows is None else " whole"

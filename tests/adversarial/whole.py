@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 
 import campaign
 import schedule_campaign
 import subjects
+from campaign import Tally as Programs
+from schedule_campaign import Tally as Schedules
 
 SEED = 1
 
@@ -18,16 +21,16 @@ class Wanted:
     """How much is broken.
 
     Attributes:
-        programs: good programs to break.
-        mutants: mutants of each.
+        programs: good programs to break, each of another schedule, in proportion to the shares of the sources.
+        mutants: mutants of each; of those of large loops half as many.
         runs: orders of each block that the oracle tries.
         good: further good programs that the checker is asked about.
         schedules: schedules to break.
         jobs: processes.
     """
 
-    programs: int = 48
-    mutants: int = 66
+    programs: int = 35
+    mutants: int = 110
     runs: int = 10
     good: int = 500
     schedules: int = 2400
@@ -35,27 +38,46 @@ class Wanted:
 
 
 ALL = Wanted()
+SHARES = [source for source in subjects.SOURCES for _ in range(source.share)]
 
 
-def run(wanted: Wanted) -> tuple[campaign.Tally, schedule_campaign.Tally]:
-    """Return the counts over programs, and over schedules."""
-    found = list(subjects.subjects(wanted.programs, SEED))
-    programs, schedules = campaign.Tally(), schedule_campaign.Tally()
+def run(wanted: Wanted, progress: Callable[[str], None] | None = None) -> tuple[Programs, Schedules]:
+    """Return the counts over programs, and over schedules; ``progress`` is told them after every part."""
+    programs, schedules = Programs(), Schedules()
     with ProcessPoolExecutor(wanted.jobs, mp_context=get_context("fork")) as pool:
-        attacks = [pool.submit(campaign.attack, one, wanted.mutants, wanted.runs, SEED) for one in found]
-        jobs = range(wanted.jobs)
-        good = [pool.submit(_good, -(-wanted.good // wanted.jobs), SEED + 1 + job) for job in jobs]
-        share = -(-wanted.schedules // wanted.jobs)
-        broken = [pool.submit(schedule_campaign.attack, share, SEED + job) for job in jobs]
-        for one in (*attacks, *good):
-            programs.add(one.result())
-        for answer in broken:
-            schedules.add(answer.result())
+        parts: list[Future[Programs] | Future[Schedules]] = [
+            pool.submit(_attack, number, wanted) for number in range(wanted.programs)
+        ]
+        parts += [pool.submit(schedule_campaign.attack, part, SEED + part) for part in _parts(wanted.schedules, 400)]
+        parts += [pool.submit(_good, part, SEED + part) for part in _parts(wanted.good, 25)]
+        for one in as_completed(parts):
+            found = one.result()
+            if isinstance(found, Programs):
+                programs.add(found)
+            elif isinstance(found, Schedules):
+                schedules.add(found)
+            if progress is not None:
+                progress(f"{programs.mutants} mutants, {schedules.mutants} schedules, {programs.good} good programs")
     return programs, schedules
 
 
-def _good(number: int, seed: int) -> campaign.Tally:
-    tally = campaign.Tally()
-    for subject in subjects.subjects(number, seed):
+def _parts(number: int, size: int) -> list[int]:
+    """Return sizes that add up to a number, each a little different so that it serves as a seed."""
+    sizes: list[int] = []
+    while sum(sizes) < number:
+        sizes.append(size + len(sizes))
+    return sizes
+
+
+def _attack(number: int, wanted: Wanted) -> Programs:
+    source = SHARES[number % len(SHARES)]
+    found = next(subjects.subjects(1, SEED + number, [source], persistent=bool(number % 2)))
+    mutants = wanted.mutants if source.share > 1 else wanted.mutants // 2
+    return campaign.attack(found, mutants, wanted.runs, SEED)
+
+
+def _good(number: int, seed: int) -> Programs:
+    tally = Programs()
+    for subject in subjects.subjects(number, seed, SHARES):
         campaign.check_good(subject, 0, tally)
     return tally
