@@ -59,6 +59,7 @@ TIMES = (
     "cpu s",
     "cycles",
     "bound",
+    "overlap",
     "said",
 )
 RATIOS = ("kernel", "published s", "times faster, same slots", "times faster, end to end")
