@@ -18,7 +18,9 @@ sys.path.append(str(Path(__file__).parents[1] / "lower"))
 
 import schedules
 
-PAIRS = tuple((name, machine) for name in ("gemm", "attention_fwd", "attention_bwd") for machine in ("h100", "b200"))
+PAIRS = tuple(
+    (name, machine) for name in ("gemm", "attention_fwd", "attention_bwd", "rms_norm") for machine in ("h100", "b200")
+)
 """Examples and chips that emit."""
 
 FOLDER = Path(mkdtemp(prefix="twillgpu-emitted-"))

@@ -40,7 +40,7 @@ EQUIVALENT = {
 def cases(name: str, machine: str) -> tuple[tuple[Inputs, Outputs], ...]:
     """Return inputs and results: more trips than any ring is deep, one, and none."""
     program = emitted.program(name, machine)
-    stages, depth = max(one.stages for one in program.groups), max(ring.depth for ring in program.rings)
+    stages, depth = max(one.stages for one in program.groups), max((ring.depth for ring in program.rings), default=1)
     inputs = [sample_inputs(program.kernel, trips=trips) for trips in (stages + depth + 2, 1, 0)]
     return tuple((one, run(program.kernel, one)) for one in inputs)
 

@@ -20,7 +20,7 @@ def _trips(name: str, machine: str, rows: int | None = None) -> tuple[int, ...]:
     """Return 0, 1, about the number of stages, and more than any ring is deep."""
     program = emitted.program(name, machine, rows)
     stages = max(group.stages for group in program.groups)
-    deepest = max(ring.depth for ring in program.rings)
+    deepest = max((ring.depth for ring in program.rings), default=1)
     return tuple(sorted({0, 1, stages - 1, stages, stages + 1, stages + deepest + 1}))
 
 
