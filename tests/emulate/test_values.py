@@ -87,7 +87,7 @@ def test_a_staged_value_of_another_iteration() -> None:
                 warp.arrive("empty"),
             ],
         )
-        give = [
+        give: list[Instruction] = [
             warp.execute("p"),
             Put(value="p", iteration=warp.NOW, access=warp.access("p")),
             warp.arrive("full"),

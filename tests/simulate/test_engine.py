@@ -19,7 +19,7 @@ from timed_programs import (
 
 from problems import Dep, Node, problem, use
 from twillgpu.errors import InputError, TwillError
-from twillgpu.lower.record import Drain, WarpProgram
+from twillgpu.lower.record import Drain, Instruction, WarpProgram
 from twillgpu.simulate.record import Event, Latency, Trace
 from twillgpu.simulate.simulate import simulate, steady_state
 
@@ -112,7 +112,7 @@ def test_shares_of_a_unit_may_be_held_at_once_and_not_beyond_its_capacity() -> N
 
 def test_an_engine_works_in_order_and_arrives_when_it_has_completed() -> None:
     """Each takes the tensor core for 40 cycles and completes after 50: the second at 40 + 50."""
-    issue = [execute("a", "tcgen05"), execute("b", "tcgen05"), commit("done")]
+    issue: list[Instruction] = [execute("a", "tcgen05"), execute("b", "tcgen05"), commit("done")]
     made = program([group("mma", issue, 1), group("reader", [wait("done")])], barriers=[barrier("done")])
     nodes = [Node(name=name, uses=(use("tensor", 40),), issue=5, latency=50) for name in "ab"]
     trace = once(made, *nodes)
@@ -124,7 +124,12 @@ def test_an_engine_works_in_order_and_arrives_when_it_has_completed() -> None:
 
 
 def test_a_drain_waits_for_all_but_the_newest() -> None:
-    loop = [execute("a", "wgmma"), execute("b", "wgmma"), Drain(engine="wgmma", pending=1), execute("c")]
+    loop: list[Instruction] = [
+        execute("a", "wgmma"),
+        execute("b", "wgmma"),
+        Drain(engine="wgmma", pending=1),
+        execute("c"),
+    ]
     nodes = [Node(name=name, uses=(use("tensor", 40),), issue=5, latency=50) for name in "ab"]
     trace = once(program([group("one", loop)]), *nodes, Node(name="c", uses=(use("alu", 1),)))
     assert event(trace, "c").start_cycle == 50
@@ -134,7 +139,7 @@ def test_a_drain_waits_for_all_but_the_newest() -> None:
 
 def test_an_arrival_comes_after_the_stores_before_it() -> None:
     """The store is in memory at 60, the arrival is seen 10 later."""
-    write = [execute("store", writes="tile"), arrive("full")]
+    write: list[Instruction] = [execute("store", writes="tile"), arrive("full")]
     made = producer_consumer(1)
     made = program([group("writer", write), group("reader", [wait("full")])], made.rings, [barrier("full")])
     trace = once(made, Node(name="store", uses=(use("alu", 20),), latency=60))

@@ -12,7 +12,7 @@ from timed_programs import MACHINE, arrive, barrier, execute, expect, group, opt
 
 from problems import Node, problem, use
 from twillgpu.costs.record import Problem
-from twillgpu.lower.record import WarpProgram
+from twillgpu.lower.record import Instruction, WarpProgram
 from twillgpu.simulate.critical import HELD, chain
 from twillgpu.simulate.record import Event, Latency, Trace
 from twillgpu.simulate.simulate import simulate, steady_state
@@ -55,7 +55,7 @@ def chained(steps: list[Stage], *, own: bool) -> tuple[WarpProgram, Problem]:
         issue = min(5, step.cycles) if loads else None
         uses = (use(unit, step.cycles, amount=step.amount),)
         nodes.append(Node(name=name, uses=uses, issue=issue, latency=latency, variable=loads))
-        loop = [] if loads else [wait(f"full{at - 1}")]
+        loop: list[Instruction] = [] if loads else [wait(f"full{at - 1}")]
         loop += [wait(f"ready{at}", step.depth)] if result else []
         if loads:
             loop += [expect("full0"), execute(name, "tma", writes=result, completes="full0")]

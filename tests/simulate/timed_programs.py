@@ -122,7 +122,11 @@ def program(
 
 def producer_consumer(depth: int) -> WarpProgram:
     """A group that loads tiles into a ring, and one that reads them."""
-    load = [wait("ready", depth), expect("full"), execute("load", "tma", writes="tile", completes="full")]
+    load: list[Instruction] = [
+        wait("ready", depth),
+        expect("full"),
+        execute("load", "tma", writes="tile", completes="full"),
+    ]
     read = [wait("full"), execute("read", reads="tile"), arrive("ready")]
     barriers = [barrier("full", depth), barrier("ready", depth)]
     return program([group("producer", load, 1), group("consumer", read)], [ring("tile", depth)], barriers)
