@@ -127,7 +127,7 @@ def producer_consumer(depth: int) -> WarpProgram:
         expect("full"),
         execute("load", "tma", writes="tile", completes="full"),
     ]
-    read = [wait("full"), execute("read", reads="tile"), arrive("ready")]
+    read: list[Instruction] = [wait("full"), execute("read", reads="tile"), arrive("ready")]
     barriers = [barrier("full", depth), barrier("ready", depth)]
     return program([group("producer", load, 1), group("consumer", read)], [ring("tile", depth)], barriers)
 
