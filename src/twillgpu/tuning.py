@@ -28,8 +28,8 @@ from twillgpu.tune.drive import Choice, Drive, Works
 from twillgpu.tune.executors import Pool, processes
 from twillgpu.tune.floor import Work, graph_block, graph_floor, kernel_floor, microseconds, waves
 from twillgpu.tune.journal import Journal
-from twillgpu.tune.record import Axis, Outcome, Progress, Question, Status, Task, Tuned
-from twillgpu.tune.space import LAUNCH, SPECIAL, SUBTILE, check_question, file_digest, product, tasks_of
+from twillgpu.tune.record import LAUNCH, SPECIAL, SUBTILE, Axis, Outcome, Progress, Question, Status, Task, Tuned
+from twillgpu.tune.space import check_question, file_digest, product, tasks_of
 from twillgpu.verify import check
 from twillgpu.verify.record import Verified
 

@@ -48,8 +48,16 @@ class Local:
         return self._jobs
 
     def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Start ``work`` on a worker."""
-        return self._executor.submit(work, *args, **kwargs)
+        """Start ``work`` on a worker.
+
+        Ctrl-C is held back meanwhile: it must not catch a process half started, and processes that start here leave
+        it to this one, which ends them.
+        """
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return self._executor.submit(work, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def renew(self) -> None:
         """Make a new executor."""
@@ -75,8 +83,7 @@ def processes(jobs: int = 2) -> Local:
 
 
 def _worker() -> None:
-    """Let Ctrl-C end a worker even inside the solver, and end it with its parent, which may be killed."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """End a worker with its parent, which may be killed: the executor would leave it waiting for ever."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -19,6 +19,21 @@ candidate breaks a condition, or Triton or the input refuses it; ``unsupported``
 ``error``: a worker died, or a defect; ``bounded``: bounded only, to be solved or pruned yet.
 """
 
+LIMITS = ("registers", "groups", "warps")
+"""Axes that are limits of the problem: registers per thread, warp groups, warps of the block."""
+LAUNCH = ("num_warps", "config")
+"""Axes that are options of the launch, as ``--num-warps`` and ``--config``."""
+SUBTILE = "subtile"
+SPECIAL = (SUBTILE, *LIMITS, *LAUNCH)
+"""Axes that are no constexpr of the kernel."""
+
+
+def shown(name: str, value: Value) -> str:
+    """Return a value of an axis as ``--space`` spells it."""
+    if name in SPECIAL and value is None:
+        return "default"
+    return "none" if name == SUBTILE and value == 0 else str(value)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
@@ -49,7 +64,7 @@ class Candidate:
     @property
     def text(self) -> str:
         """``BLOCK_M=64 BLOCK_N=128``."""
-        return " ".join(f"{name}={'none' if value is None else value}" for name, value in self.values)
+        return " ".join(f"{name}={shown(name, value)}" for name, value in self.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

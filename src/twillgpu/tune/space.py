@@ -12,15 +12,8 @@ from pathlib import Path
 from twillgpu.errors import InputError, nearest
 from twillgpu.frontend.launch import parse_options
 from twillgpu.tune.expressions import check, evaluate
-from twillgpu.tune.record import Axis, Candidate, Outcome, Question, Task, Value
+from twillgpu.tune.record import SPECIAL, SUBTILE, Axis, Candidate, Outcome, Question, Task, Value
 
-LIMITS = ("registers", "groups", "warps")
-"""Axes that are limits of the problem: registers per thread, warp groups, warps of the block."""
-LAUNCH = ("num_warps", "config")
-"""Axes that are options of the launch, as ``--num-warps`` and ``--config``."""
-SUBTILE = "subtile"
-SPECIAL = (SUBTILE, *LIMITS, *LAUNCH)
-"""Axes that are no constexpr of the kernel."""
 MOST = 20_000
 """Candidates of a space: more would fill memory before the first is solved."""
 

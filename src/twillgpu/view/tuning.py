@@ -7,7 +7,7 @@ import io
 import json
 from collections import Counter
 
-from twillgpu.tune.record import Candidate, Outcome, Progress, Tuned
+from twillgpu.tune.record import Candidate, Outcome, Progress, Tuned, shown
 from twillgpu.view.records import Plain, plain
 from twillgpu.view.text import WIDTH, number, plural, section, table, wrap
 
@@ -28,12 +28,11 @@ FIGURES = (
     "waves",
     "binding",
     "by",
-    "groups",
-    "warps",
-    "registers",
     "smem_bytes",
 )
 """Fields of an outcome that are columns of the CSV, after the rank and the axes."""
+USED = ("groups", "warps", "registers")
+"""The same, for fields that have the name of an axis: their columns end in ``_used``."""
 
 
 def tuned_text(tuned: Tuned, width: int = WIDTH) -> str:
@@ -81,11 +80,7 @@ def _ranking(tuned: Tuned) -> list[str]:
 
 
 def _values(candidate: Candidate) -> list[str]:
-    return ["default" if value is None else _none(name, value) for name, value in candidate.values]
-
-
-def _none(name: str, value: float | str | bool) -> str:
-    return "none" if name == "subtile" and value == 0 else str(value)
+    return [shown(name, value) for name, value in candidate.values]
 
 
 def _row(outcome: Outcome) -> list[str]:
@@ -157,11 +152,13 @@ def tuned_csv(tuned: Tuned) -> str:
     """Return one line for each candidate under a header; the rank is empty where there is no time."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["rank", *(axis.name for axis in tuned.axes), *FIGURES, "rings", "reason"])
+    writer.writerow(
+        ["rank", *(axis.name for axis in tuned.axes), *FIGURES, *(f"{name}_used" for name in USED), "rings", "reason"]
+    )
     for rank, outcome in enumerate(tuned.outcomes, start=1):
         place = rank if outcome.status == "solved" else ""
         rings = " ".join(f"{name}:{depth}" for name, depth in outcome.rings)
-        figures = [getattr(outcome, name) for name in FIGURES]
+        figures = [getattr(outcome, name) for name in (*FIGURES, *USED)]
         writer.writerow([place, *_values(outcome.candidate), *figures, rings, outcome.reason])
     return stream.getvalue()
 
