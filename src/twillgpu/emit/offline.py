@@ -34,7 +34,7 @@ def compile_source(path: Path) -> Compiled:
     functions = {name: lined[name] for name in (answer["kernel"], *answer["groups"])}
     with tempfile.TemporaryDirectory(prefix="twillgpu-") as scratch:
         folder = Path(scratch)
-        assembled = assemble(answer["ptx"], answer["target"], folder)
+        assembled = assemble(answer["assembler"], answer["ptx"], answer["target"], folder)
         lines, lives = disassemble(assembled.cubin, folder)
     code = instructions(lines, lives, str(source), functions)
     return Compiled(

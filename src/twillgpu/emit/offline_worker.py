@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import sys
@@ -19,6 +20,9 @@ from typing import Any
 
 import triton
 from triton.backends.compiler import GPUTarget
+
+REGISTERS = "--regAllocOptLevel=2"
+"""An option that newer versions of Triton give to the assembler."""
 
 CAPABILITIES = {"sm_80": 80, "sm_90a": 90, "sm_100a": 100}
 
@@ -43,6 +47,7 @@ def _answer(path: Path) -> dict[str, Any]:
     return {
         "ptx": kernel.asm["ptx"],
         "target": module.TARGET,
+        "assembler": _assembler(CAPABILITIES[module.TARGET]),
         "groups": list(module.GROUPS),
         "kernel": module.KERNEL.__name__,
         "triton": triton.__version__,
@@ -51,6 +56,13 @@ def _answer(path: Path) -> dict[str, Any]:
         "smem_bytes": kernel.metadata.shared,
         "tmem_columns": getattr(kernel.metadata, "tmem_size", None) or 0,
     }
+
+
+def _assembler(capability: int) -> list[str]:
+    """Return the assembler that this Triton uses for a target, with its options for register allocation."""
+    backend = importlib.import_module("triton.backends.nvidia.compiler")
+    options = [one for one in (REGISTERS,) if one in inspect.getsource(backend)]
+    return [backend.get_ptxas(capability).path, *options]
 
 
 def _imported(path: Path) -> ModuleType:

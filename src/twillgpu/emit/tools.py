@@ -39,17 +39,16 @@ def tool(name: str) -> Path:
     return found
 
 
-def assemble(ptx: str, target: str, folder: Path) -> Assembled:
-    """Assemble PTX for ``target`` in ``folder``.
+def assemble(command: list[str], ptx: str, target: str, folder: Path) -> Assembled:
+    """Assemble PTX for ``target`` in ``folder`` by ``command``, the assembler of Triton with its options.
 
     Raises:
         TwillError: the assembler refuses it, with the assembler's message (``C7602``: too few registers).
     """
     text, cubin = folder / "kernel.ptx", folder / "kernel.cubin"
     text.write_text(ptx, encoding="utf-8")
-    program = str(tool("ptxas-blackwell"))
     options = ["-v", "-lineinfo", f"--gpu-name={target}", str(text), "-o", str(cubin)]
-    done = subprocess.run([program, *options], capture_output=True, text=True, check=False)  # noqa: S603  # Triton's own tool
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)  # noqa: S603  # Triton's own tool
     said = done.stderr + done.stdout
     if done.returncode != 0:
         first = next((line for line in said.splitlines() if "error" in line or "fatal" in line), said.strip()[:200])
