@@ -14,6 +14,8 @@ from twillgpu.tune.record import Outcome, Progress, Task
 
 TRIES = 3
 """Times that a candidate is given to a worker that dies before the candidate is given up."""
+SHOWN = 200
+"""Characters of what an executor says about a lost worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +171,8 @@ class Drive:
         if tries < TRIES:
             self._again.append(task)
             return
-        why = f": {type(error).__name__}" if error is not None else ""
-        reason = f"its worker died {tries} times{why}"
+        said = next(iter(str(error or "").splitlines()), "")[:SHOWN]
+        reason = f"given up after {tries} tries: {type(error or BrokenExecutor()).__name__}: {said}"
         known = self._outcomes.get(task.candidate.key)
         floor = known.floor_microseconds if known is not None else None
         self._keep(task, Outcome(candidate=task.candidate, status="error", reason=reason, floor_microseconds=floor))

@@ -97,12 +97,12 @@ def _end_with_parent() -> None:
 class Cluster:
     """A pool of the workers of a Dask scheduler. Dask itself runs a task again when its worker died."""
 
-    def __init__(self, address: str) -> None:
-        """Connect to the scheduler at ``address``, such as ``tcp://10.0.0.1:8786``.
+    def __init__(self, address: str, *, seconds: float = CONNECT_SECONDS) -> None:
+        """Connect to the scheduler at ``address``, such as ``tcp://10.0.0.1:8786``, within so many seconds.
 
         Raises ``InputError`` where Dask is not installed or nobody answers.
         """
-        self._address = address
+        self._address, self._seconds = address, seconds
         self._connect()
 
     def _connect(self) -> None:
@@ -112,7 +112,7 @@ class Cluster:
         except ImportError:
             raise InputError(where, "Dask is not installed", "run: pip install 'twillgpu[cluster]'") from None
         try:
-            self._client = distributed.Client(self._address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client = distributed.Client(self._address, timeout=self._seconds, set_as_default=False)
         except (OSError, ValueError) as error:
             what = f"no scheduler answers ({type(error).__name__})"
             raise InputError(where, what, "give the address that dask scheduler prints") from None
