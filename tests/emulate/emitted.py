@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from shutil import rmtree
 from tempfile import mkdtemp
 
 from twillgpu.costs.record import PricedOp, Problem
@@ -24,6 +26,7 @@ PAIRS = tuple(
 """Examples and chips that emit."""
 
 FOLDER = Path(mkdtemp(prefix="twillgpu-emitted-"))
+atexit.register(rmtree, FOLDER, ignore_errors=True)
 
 
 @cache
