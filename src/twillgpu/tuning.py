@@ -281,6 +281,7 @@ def _by_simulation(row: Outcome, ready: _Ready, kernel: Kernel, result: SearchRe
         block_cycles=time_.block_cycles,
         microseconds=time_.microseconds,
         tflops=time_.tflops,
+        ceiling_tflops=time_.ceiling_tflops,
         binding=time_.binding,
     )
 

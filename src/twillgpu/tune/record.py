@@ -132,6 +132,7 @@ class Outcome:
         floor_microseconds: lower bound on the time of the launch.
         microseconds: predicted time of the launch.
         tflops: what that makes, before power limits; ``None`` where the work is not known.
+        ceiling_tflops: what the chip sustains on such products under its power limit, where that is known.
         ii_cycles: interval of the schedule; ``proof``: ``optimal`` or ``feasible``.
         steady_cycles: cycles of an iteration as simulated.
         block_cycles, trips, blocks, waves: one block, its iterations, the launch.
@@ -148,6 +149,7 @@ class Outcome:
     floor_microseconds: float | None = None
     microseconds: float | None = None
     tflops: float | None = None
+    ceiling_tflops: float | None = None
     ii_cycles: int | None = None
     proof: str = ""
     steady_cycles: float | None = None

@@ -19,6 +19,7 @@ FIGURES = (
     "microseconds",
     "floor_microseconds",
     "tflops",
+    "ceiling_tflops",
     "ii_cycles",
     "proof",
     "steady_cycles",
@@ -38,7 +39,9 @@ USED = ("groups", "warps", "registers")
 def tuned_text(tuned: Tuned, width: int = WIDTH) -> str:
     """Return the report: what was found, the ranking, and the candidates without a time with their reasons."""
     lines = [_title(tuned), *_summary(tuned)]
-    lines += section("Ranking; us: predicted time of the launch; I, simulated: cycles per iteration", _ranking(tuned))
+    lines += section(
+        "Ranking; us: predicted time of the launch; I, sim.: cycles per iteration; KiB: SMEM", _ranking(tuned)
+    )
     lines += section("Rings of the best in shared memory, name and depth", _rings(tuned))
     lines += section("Without a time", _rest(tuned, width))
     lines += section("Notes", _notes(tuned))
@@ -71,7 +74,7 @@ def _solved(tuned: Tuned) -> list[Outcome]:
 
 def _ranking(tuned: Tuned) -> list[str]:
     names = [axis.name for axis in tuned.axes]
-    head = ["", *names, "us", "TFLOP/s", "I", "simulated", "waves", "groups", "regs", "SMEM KiB", "bound by"]
+    head = ["", *names, "us", "TFLOP/s", "I", "sim.", "waves", "groups", "regs", "KiB", "bound by"]
     rows = [
         [str(rank), *_values(outcome.candidate), *_row(outcome)]
         for rank, outcome in enumerate(_solved(tuned), start=1)
@@ -118,6 +121,7 @@ def _notes(tuned: Tuned) -> list[str]:
     lines = []
     if any(outcome.proof != "optimal" for outcome in solved):
         lines += wrap("I?: the interval is not proved optimal; raise --time-limit")
+    lines += _power(solved)
     if any(outcome.by == "schedule" for outcome in solved):
         lines += wrap(
             "bound by schedule: graph JSON has no program to simulate; its time is that of the schedule, without "
@@ -126,6 +130,18 @@ def _notes(tuned: Tuned) -> list[str]:
     if tuned.question.reuse is None:
         lines += wrap("HBM is left out; --reuse R counts it")
     return lines
+
+
+def _power(solved: list[Outcome]) -> list[str]:
+    """Say where the ranking is beyond what the chip's power limit allows."""
+    above = [one for one in solved if one.tflops is not None and one.tflops > (one.ceiling_tflops or float("inf"))]
+    if not above:
+        return []
+    are = "candidate is" if len(above) == 1 else "candidates are"
+    return wrap(
+        f"{len(above)} {are} above the {above[0].ceiling_tflops:,.0f} TFLOP/s that the chip sustains under its power limit: "
+        "their order is that of the model, and on the chip they differ less"
+    )
 
 
 def tuned_json(tuned: Tuned) -> str:
