@@ -31,7 +31,7 @@ _CALLS = MappingProxyType(
         "math.rsqrt": "gl.rsqrt", "math.sin": "gl.sin", "math.cos": "gl.cos", "math.erf": "gl.erf",
         "math.floor": "gl.floor", "math.ceil": "gl.ceil", "math.absf": "gl.abs", "math.absi": "gl.abs",
         "math.fma": "gl.fma", "tt.precise_sqrt": "gl.sqrt_rn", "tt.precise_divf": "gl.div_rn",
-        "tt.mulhiui": "gl.umulhi",
+        "tt.mulhiui": "gl.umulhi", "tt.approx_divf": "gl.fdiv",
     }
 )  # fmt: skip
 _NAN_MOVES = frozenset({"arith.maximumf", "arith.minimumf"})
