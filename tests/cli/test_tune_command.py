@@ -128,7 +128,10 @@ def test_a_space_without_a_schedule_is_status_2(capsys: Captured, tmp_path: Path
     assert "2 infeasible" in out
 
 
-def test_an_interrupt_ends_the_workers_and_keeps_the_journal(tiles: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupt_or_a_crash_ends_the_workers_and_keeps_the_journal(
+    tiles: list[str], tmp_path: Path, how: signal.Signals
+) -> None:
     journal = tmp_path / "journal"
     given = [*tiles, "--journal", str(journal)]
     process = subprocess.Popen(  # noqa: S603  # our own interpreter and options
@@ -137,9 +140,9 @@ def test_an_interrupt_ends_the_workers_and_keeps_the_journal(tiles: list[str], t
     deadline = time.monotonic() + 60
     while not journal.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, how)
     _, err = process.communicate(timeout=60)
-    assert process.returncode in (0, 130)
+    assert process.returncode in (0, 130 if how == signal.SIGINT else -how)
     assert "Traceback" not in err
     assert run([*given, "-o", str(tmp_path / "out.txt")]) == 0
     assert _gone(process.pid)

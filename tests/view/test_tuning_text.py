@@ -48,6 +48,7 @@ BEST = Outcome(
 GRAPH = replace(
     BEST,
     candidate=_candidate(96, 0, 168),
+    ceiling_tflops=None,
     by="schedule",
     binding="schedule",
     microseconds=1201.5,
@@ -82,6 +83,13 @@ TUNED = Tuned(
 
 def test_the_report(golden: Callable[[str], None]) -> None:
     golden(tuned_text(TUNED))
+
+
+def test_a_ranking_beyond_the_power_limit_is_said_to_be_one() -> None:
+    second = replace(BEST, microseconds=156.0, tflops=880.0)
+    told = " ".join(tuned_text(replace(TUNED, outcomes=(BEST, second))).split())
+    assert "2 candidates are above the 660 TFLOP/s that the chip sustains under its power limit" in told
+    assert "power limit:" not in tuned_text(TUNED)
 
 
 def test_a_run_without_a_schedule(golden: Callable[[str], None]) -> None:

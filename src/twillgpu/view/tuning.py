@@ -135,11 +135,10 @@ def _notes(tuned: Tuned) -> list[str]:
 def _power(solved: list[Outcome]) -> list[str]:
     """Say where the ranking is beyond what the chip's power limit allows."""
     above = [one for one in solved if one.tflops is not None and one.tflops > (one.ceiling_tflops or float("inf"))]
-    if not above:
+    if len(above) < 2:
         return []
-    are = "candidate is" if len(above) == 1 else "candidates are"
     return wrap(
-        f"{len(above)} {are} above the {above[0].ceiling_tflops:,.0f} TFLOP/s that the chip sustains under its power limit: "
+        f"{len(above)} candidates are above the {above[0].ceiling_tflops:,.0f} TFLOP/s that the chip sustains under its power limit: "
         "their order is that of the model, and on the chip they differ less"
     )
 
