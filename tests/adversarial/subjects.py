@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twillgpu.errors import TwillError
+from twillgpu.frontend.kernel import Kernel
+from twillgpu.graph.record import DepGraph
 from twillgpu.lower.lower import lower
 from twillgpu.lower.options import LowerOptions
 from twillgpu.lower.record import WarpProgram
+from twillgpu.verify.record import Verified
 
 sys.path.append(str(Path(__file__).parents[1] / "lower"))
 
@@ -81,15 +85,42 @@ def subjects(
                 return
 
 
+def variants(number: int, seed: int, sources: Sequence[Source]) -> Iterator[Subject]:
+    """Yield this many subjects, every schedule lowered in all ways: persistent or not, with turns or without."""
+    draw, found = random.Random(seed), 0  # noqa: S311  # not for cryptography
+    for source in itertools.cycle(sources):
+        made = _verified(source, draw)
+        for persistent, turns in itertools.product((False, True), repeat=2):
+            program = (
+                None if made is None else _program(*made, LowerOptions(persistent=persistent, order_units=turns))
+            )
+            if program is None:
+                continue
+            yield Subject(name=f"{source.example} {source.machine} {found}", program=program, blocks=blocks(program))
+            found += 1
+            if found == number:
+                return
+
+
 def _lowered(source: Source, draw: random.Random, *, persistent: bool) -> WarpProgram | None:
+    made = _verified(source, draw)
+    if made is None:
+        return None
+    return _program(*made, LowerOptions(persistent=persistent, order_units=draw.random() < 0.5))
+
+
+def _verified(source: Source, draw: random.Random) -> tuple[Kernel, DepGraph, Verified] | None:
     kernel, graph, problem = schedules.loaded(source.example, source.machine, source.rows)
-    groups = schedules.random_groups(problem, draw, draw.choice((1, 2, 2, 3)))
+    # Ops that must be apart have no partition into one group.
+    fewest = 2 if any(pair.relation == "apart" for pair in problem.legality) else 1
+    groups = schedules.random_groups(problem, draw, draw.choice((fewest, 2, 2, 3)))
     interval = draw.choice(source.intervals)
     randomly = draw if draw.random() < 0.5 else None
     verified = schedules.placed(schedules.roomy(problem), groups, interval, randomly=randomly)
-    if verified is None:
-        return None
-    options = LowerOptions(persistent=persistent, order_units=draw.random() < 0.5)
+    return None if verified is None else (kernel, graph, verified)
+
+
+def _program(kernel: Kernel, graph: DepGraph, verified: Verified, options: LowerOptions) -> WarpProgram | None:
     try:
         return lower(kernel, graph, verified, options)
     except TwillError:
