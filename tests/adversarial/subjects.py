@@ -62,7 +62,7 @@ def blocks(program: WarpProgram) -> tuple[tuple[int, ...], ...]:
     stages = max(group.stages for group in program.groups)
     deepest = max([ring.depth for ring in program.rings], default=1)
     single = sorted({0, 1, 2, stages, stages + 1, min(stages + deepest, stages + 4)})
-    tiles = ((2, 1, stages + 1),) if program.persistent else ()
+    tiles = ((2, 0, stages + 1),) if program.persistent else ()
     return (*((count,) for count in single), *tiles)
 
 

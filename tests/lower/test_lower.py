@@ -18,6 +18,8 @@ from twillgpu.lower.counts import counts
 from twillgpu.lower.lower import lower
 from twillgpu.lower.options import LowerOptions
 from twillgpu.lower.record import Arrive, Commit, Execute, Fence, Get, Put, Wait, WarpProgram
+from twillgpu.schedule.record import SearchOptions
+from twillgpu.schedule.search import search
 from twillgpu.verify import check
 from twillgpu.verify.record import Verified
 
@@ -268,3 +270,15 @@ def test_random_partitions_are_sound(name: str, machine: str) -> None:
         if found == 6:
             return
     assert found
+
+
+def test_a_group_that_is_a_tile_ahead_does_not_arrive_twice_in_a_phase() -> None:
+    """Before: after a tile without iterations a product group told again that the loop's buffers are free, before the
+    other one had told so for the tile before.
+    """
+    kernel, graph, problem = schedules.loaded("gemm", "h100")
+    schedule = search(problem, SearchOptions()).schedule
+    assert schedule is not None
+    verified = check(problem, schedule)
+    assert isinstance(verified, Verified)
+    _sound(lower(kernel, graph, verified, LowerOptions(persistent=True)), ((2, 0, 3), (1, 0, 2, 0, 5)))

@@ -190,6 +190,9 @@ class After:
         """Say that the loop's results are there, and that its buffers are free."""
         for barrier, writers in (*self.finals.values(), *self.crowded.values()):
             if group in writers:
+                if self.out.persistent and len(writers) > 1:
+                    # A group that is a tile ahead (after one without iterations) must not arrive twice in a phase.
+                    region.append(Wait(use=tile_use(barrier, 1)))
                 use = tile_use(barrier)
                 tensor = "tcgen05" in writers[group]
                 region.append(Commit(engine="tcgen05", use=use) if tensor else Arrive(use=use))
