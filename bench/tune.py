@@ -2,7 +2,8 @@
 
 python bench/tune.py [SPACE...]    spaces by name; default: all
 
-Every space is searched twice, with and without pruning; both must have the same best. Writes bench/out/tune.json.
+Spaces that are not named keep their figures in the file. Every space is searched with and without pruning; both must
+have the same best. Writes bench/out/tune.json.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import platform
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from one import EXAMPLES
 from twillgpu.schedule.record import SearchOptions
@@ -74,11 +76,17 @@ ATTENTION = Question(
     shape=(("seq_len", 8192), ("heads", 128)),
     grid=("seq_len / BLOCK_M", "heads"),
 )
-TILES = ("BLOCK_M=64,128,256", "BLOCK_N=64,128,256", "BLOCK_K=64")
+TILES = ("BLOCK_M=64,128,256", "BLOCK_N=64,128,256", "BLOCK_K=32,64,128")
 SPACES = (
     Space(name="gemm_h100", question=_gemm("h100"), axes=TILES, speed=True),
-    Space(name="gemm_b200", question=_gemm("b200"), axes=TILES),
+    Space(name="gemm_b200", question=_gemm("b200"), axes=(*TILES[:2], "BLOCK_K=64")),
     Space(name="attention_h100", question=ATTENTION, axes=("BLOCK_M=64,128", "BLOCK_N=64,128", "subtile=none,64")),
+    Space(
+        name="attention_128",
+        question=ATTENTION,
+        axes=("BLOCK_M=128", "BLOCK_N=64,128", "subtile=none,64"),
+        speed=True,
+    ),
 )
 
 
@@ -122,6 +130,14 @@ def row(found: Measured) -> tuple[str, ...]:
     return (found.space, *counts, *seconds, found.best + same, f"{found.microseconds:,.1f}")
 
 
+def _others(names: set[str]) -> list[dict[str, Any]]:
+    """Return what an earlier run has found for other spaces."""
+    if not OUT.exists():
+        return []
+    spaces: list[dict[str, Any]] = json.loads(OUT.read_text(encoding="utf-8"))["spaces"]
+    return [one for one in spaces if one["space"] not in names]
+
+
 def main(names: list[str]) -> None:
     """Measure the spaces named, or all; print the table, write the JSON."""
     before = os.getloadavg()[0]
@@ -140,7 +156,7 @@ def main(names: list[str]) -> None:
             print(f"{one.space}: {both}: {one.speed_up} x")
     where = {"cores": os.cpu_count(), "processor": platform.machine(), "load_before": round(before, 2)}
     OUT.parent.mkdir(exist_ok=True)
-    document = {"machine": where, "spaces": [asdict(one) for one in found]}
+    document = {"spaces": [*_others({one.space for one in found}), *(asdict(one) | where for one in found)]}
     OUT.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 

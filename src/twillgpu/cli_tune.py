@@ -118,6 +118,7 @@ RUN: tuple[Decorator, ...] = (
         metavar="FILE",
         help="Write down what is finished; the same command goes on from there after Ctrl-C or a crash.",
     ),
+    click.option("--restart", is_flag=True, help="Begin the journal anew."),
     click.option("--csv", "as_csv", is_flag=True, help="Comma-separated values on standard output."),
 )
 
@@ -136,6 +137,8 @@ def command(source: str, more: tuple[str, ...], **values: Any) -> int:  # noqa: 
     interrupted.
     """
     output = Output(file=values["file"], force=values["force"])
+    if values["restart"] and values["journal"] is None:
+        raise InputError("--restart", "there is no journal", "add --journal FILE")
     if values["as_json"] and values["as_csv"]:
         raise InputError("--csv", "--json is given as well", "leave one of them out")
     axes = tuple(parse_axis(text) for text in (*values["space"], *more))
@@ -174,7 +177,7 @@ def _tuned(question: Question, axes: tuple[Axis, ...], values: Values) -> Tuned:
                 axes,
                 pool=lambda: _pool(values),
                 best=0 if values["exhaustive"] else values["best"],
-                journal=None if journal is None else (journal, values["force"]),
+                journal=None if journal is None else (journal, values["restart"]),
                 progress=_shows(show),
             )
         except KeyboardInterrupt:

@@ -24,7 +24,7 @@ from twillgpu.simulate.record import KernelTime, SimulationOptions, SteadyState
 from twillgpu.simulate.simulate import steady_state
 from twillgpu.simulate.whole import Launch, kernel_time
 from twillgpu.store.key import made_with
-from twillgpu.tune.drive import Choice, Drive, Works
+from twillgpu.tune.drive import Drive, Works
 from twillgpu.tune.executors import Pool, processes
 from twillgpu.tune.floor import Work, graph_block, graph_floor, kernel_floor, microseconds, waves
 from twillgpu.tune.journal import Journal
@@ -61,10 +61,11 @@ def tune(
         InputError: the space, an expression or the journal cannot be used, or every candidate fails for one reason.
     """
     started = time.perf_counter()
+    question = replace(question, machine=_machine_place(question.machine))
     check_question(question, axes)
     tasks, declined = tasks_of(question, product(axes))
-    book = Journal(journal[0], _text(question), force=journal[1]) if journal is not None else None
-    drive = Drive(tasks, Works(bound=bound, solve=solve), choice=Choice(best=best), journal=book, progress=progress)
+    book = Journal(journal[0], _text(question), restart=journal[1]) if journal is not None else None
+    drive = Drive(tasks, Works(bound=bound, solve=solve), best=best, journal=book, progress=progress)
     try:
         outcomes = drive.run(pool)
     finally:
@@ -93,8 +94,17 @@ def _complain(outcomes: Sequence[Outcome]) -> None:
 def _text(question: Question) -> str:
     """Return all that outcomes depend on, besides the candidate and its files."""
     machine = _machine_digest(question.machine)
-    fields = {name: value for name, value in asdict(question).items() if name not in ("source", "graphs", "where")}
+    fields = {
+        name: value
+        for name, value in asdict(question).items()
+        if name not in ("source", "graphs", "where", "machine")
+    }
     return json.dumps({"machine_sha256": machine, "versions": made_with(), **fields}, sort_keys=True)
+
+
+def _machine_place(named: str | None) -> str | None:
+    """Return a machine's name, or the whole path of its file: workers may run in another folder."""
+    return named if named is None or named in names() else str(Path(named).absolute())
 
 
 def _machine_digest(named: str | None) -> str:

@@ -18,7 +18,7 @@ from toy_works import TOYS, toy
 
 from twillgpu.cli import run
 from twillgpu.errors import InputError
-from twillgpu.tune.drive import Choice, Drive
+from twillgpu.tune.drive import Drive
 from twillgpu.tune.executors import Cluster
 from twillgpu.tune.record import Progress
 
@@ -74,7 +74,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing(
             os.kill(workers[0].pid, signal.SIGKILL)
             workers[0].wait()
 
-    outcomes = Drive(tasks, TOYS, choice=Choice(best=0), progress=kill).run(lambda: Cluster(address))
+    outcomes = Drive(tasks, TOYS, best=0, progress=kill).run(lambda: Cluster(address))
     assert workers[0].poll() == -signal.SIGKILL
     assert [one.candidate for one in outcomes] == [task.candidate for task in tasks]
     assert {one.status for one in outcomes} == {"solved"}

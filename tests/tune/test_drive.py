@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_works import TOYS, toy, toy_bound
 
-from twillgpu.tune.drive import Choice, Drive, Works
+from twillgpu.tune.drive import Drive, Works
 from twillgpu.tune.executors import Local, processes
 from twillgpu.tune.journal import Journal
 from twillgpu.tune.record import Outcome, Progress, Task
@@ -20,7 +20,7 @@ def _threads(jobs: int = 1) -> Local:
 
 
 def _run(tasks: Sequence[Task], best: int = 1) -> tuple[Outcome, ...]:
-    return Drive(tasks, TOYS, choice=Choice(best=best)).run(_threads)
+    return Drive(tasks, TOYS, best=best).run(_threads)
 
 
 def _statuses(outcomes: Sequence[Outcome]) -> list[str]:
@@ -62,7 +62,7 @@ def test_pruning_never_loses_the_best(given_times: list[tuple[int, int, bool]]) 
 def test_progress_counts_up_to_the_whole_space() -> None:
     told: list[Progress] = []
     tasks = [toy(1, 30, 31), toy(2, 10, 20)]
-    Drive(tasks, TOYS, choice=Choice(), progress=told.append).run(_threads)
+    Drive(tasks, TOYS, best=1, progress=told.append).run(_threads)
     assert (told[0].finished, told[0].best, told[0].seconds_left) == (0, None, None)
     assert (told[-1].total, told[-1].bounded, told[-1].finished, told[-1].pruned) == (2, 2, 1, 1)
     assert told[-1].best is not None
@@ -78,10 +78,10 @@ def test_a_run_goes_on_from_its_journal(tmp_path: Path) -> None:
 
     journal = Journal(tmp_path / "journal", "toys")
     with pytest.raises(KeyboardInterrupt):
-        Drive(tasks, TOYS, choice=Choice(best=0), journal=journal, progress=interrupted).run(_threads)
+        Drive(tasks, TOYS, best=0, journal=journal, progress=interrupted).run(_threads)
     journal.close()
     again = Journal(tmp_path / "journal", "toys")
-    drive = Drive(tasks, TOYS, choice=Choice(best=0), journal=again)
+    drive = Drive(tasks, TOYS, best=0, journal=again)
     assert _statuses(drive.run(_threads)) == ["solved"] * 4
     again.close()
     assert drive.kept == 2
@@ -93,7 +93,7 @@ def test_a_finished_journal_needs_no_worker(tmp_path: Path) -> None:
     tasks = [toy(1, 10, 11), toy(2, 20, 22)]
     for pool in (_threads, None):
         journal = Journal(tmp_path / "journal", "toys")
-        found = Drive(tasks, TOYS, choice=Choice(), journal=journal).run(pool or _none)
+        found = Drive(tasks, TOYS, best=1, journal=journal).run(pool or _none)
         journal.close()
         assert _statuses(found) == ["solved", "pruned"]
 
@@ -104,7 +104,7 @@ def _none() -> Local:
 
 def test_killed_processes_lose_nothing_and_the_one_to_blame_is_named(tmp_path: Path) -> None:
     tasks = [toy(name, name, name + 10, str(tmp_path), fatal=fatal) for name, fatal in enumerate((0, 1, 0, 9, 0, 0))]
-    outcomes = Drive(tasks, TOYS, choice=Choice(best=0)).run(processes)
+    outcomes = Drive(tasks, TOYS, best=0).run(processes)
     assert [one.candidate for one in outcomes] == [task.candidate for task in tasks]
     assert _statuses(outcomes) == ["solved", "solved", "solved", "error", "solved", "solved"]
     assert outcomes[3].reason.startswith("given up after 3 tries: BrokenProcessPool: ")
@@ -129,5 +129,5 @@ class _Losing(Executor):
 
 def test_a_task_that_an_executor_loses_is_done_again() -> None:
     works = Works(bound=TOYS.bound, solve=TOYS.solve)
-    found = Drive([toy(1, 1, 2), toy(2, 1, 3)], works, choice=Choice(best=0)).run(lambda: Local(_Losing, 2))
+    found = Drive([toy(1, 1, 2), toy(2, 1, 3)], works, best=0).run(lambda: Local(_Losing, 2))
     assert _statuses(found) == ["solved", "solved"]

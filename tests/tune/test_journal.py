@@ -61,8 +61,29 @@ def test_another_file_is_left_alone(tmp_path: Path, content: str, message: str) 
     with pytest.raises(InputError, match=message):
         Journal(file, "which")
     assert file.read_text(encoding="utf-8") == content
-    Journal(file, "which", force=True).close()
-    assert file.read_text(encoding="utf-8") != content
+
+
+def test_another_question_or_a_damaged_journal_may_be_begun_anew_and_other_files_may_not(tmp_path: Path) -> None:
+    file = tmp_path / "j"
+    _written(file)
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write("damage\n")
+    again = Journal(file, "another", restart=True)
+    again.close()
+    assert again.known == {}
+    assert file.read_text(encoding="utf-8").count("\n") == 1
+    (tmp_path / "notes").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(InputError, match="the file is no journal"):
+        Journal(tmp_path / "notes", "another", restart=True)
+    assert (tmp_path / "notes").read_text(encoding="utf-8") == "mine\n"
+
+
+def test_a_header_that_a_crash_has_cut_is_written_again(tmp_path: Path) -> None:
+    file = tmp_path / "j"
+    _written(file)
+    file.write_bytes(file.read_bytes()[:20])
+    _written(file)
+    assert len(file.read_text(encoding="utf-8").splitlines()) == 2
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

@@ -26,13 +26,6 @@ class Works:
     solve: Callable[[Task], Outcome]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """How much is solved: exactly what the ``best`` fastest candidates need (0: every candidate)."""
-
-    best: int = 1
-
-
 @dataclass(slots=True)
 class _Load:
     """Seconds that workers took for one kind of work, for the estimate of what is left."""
@@ -50,19 +43,22 @@ class _Load:
 
 
 class Drive:
-    """One run over the tasks. Outcomes are kept by candidate, so that none is in the result twice."""
+    """One run over the tasks. Outcomes are kept by candidate, so that none is in the result twice.
+
+    What the ``best`` fastest candidates need is solved, or everything (0).
+    """
 
     def __init__(
         self,
         tasks: Sequence[Task],
         works: Works,
         *,
-        choice: Choice,
+        best: int = 1,
         journal: Journal | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._tasks, self._works = tasks, works
-        self._choice, self._journal, self._progress = choice, journal, progress
+        self._best, self._journal, self._progress = best, journal, progress
         self._outcomes: dict[str, Outcome] = {}
         self._to_bound: deque[Task] = deque()
         self._to_solve: list[tuple[float, int, Task]] = []
@@ -132,8 +128,7 @@ class Drive:
 
     def _ceiling(self) -> float:
         """Return the time above which a lower bound rules a candidate out: that of the last one to be kept."""
-        best = self._choice.best
-        return self._times[best - 1] if 0 < best <= len(self._times) else float("inf")
+        return self._times[self._best - 1] if 0 < self._best <= len(self._times) else float("inf")
 
     def _start(self, task: Task) -> None:
         solving = task.candidate.key in self._outcomes

@@ -22,22 +22,21 @@ class Journal:
     ``known`` holds what was there at the start, by (candidate, digests of its files).
     """
 
-    def __init__(self, file: Path, question: str, *, force: bool = False) -> None:
+    def __init__(self, file: Path, question: str, *, restart: bool = False) -> None:
         """Open the journal of ``question``, a text that says all that outcomes depend on.
 
-        Raises ``InputError`` where the file is no journal or one of another question, unless ``force`` begins it
+        Raises ``InputError`` where the file is no journal, or one of another question unless ``restart`` begins it
         anew.
         """
         self.known: dict[tuple[str, tuple[str, ...]], Outcome] = {}
         self._file = file
-        header = json.dumps({"schema": SCHEMA, "question": question})
         try:
-            whole = self._read(question) if file.exists() and not force else 0
+            whole = self._read(question, restart=restart) if file.exists() else 0
             self._stream: IO[str] = file.open("a" if whole else "w", encoding="utf-8")
             if whole:
                 self._stream.truncate(whole)
             else:
-                self._write(header)
+                self._write(_header(question))
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"--journal {file}", f"cannot be used ({error})", "name another file") from None
 
@@ -55,29 +54,31 @@ class Journal:
         self._stream.flush()
         os.fsync(self._stream.fileno())
 
-    def _read(self, question: str) -> int:
-        """Read what is there; return the bytes of whole lines (a crash may have cut the last one)."""
+    def _read(self, question: str, *, restart: bool) -> int:
+        """Read what is there; return the bytes of whole lines to keep (a crash may have cut the last one)."""
         data = self._file.read_bytes()
         whole = data.rfind(b"\n") + 1
         lines = data[:whole].decode("utf-8").splitlines()
-        if not data:
+        if _header(question).encode().startswith(data):
             return 0
-        self._check(lines[0] if lines else "", question)
+        self._check(lines[0] if lines else "", question, restart=restart)
+        if restart:
+            return 0
         for number, line in enumerate(lines[1:], start=2):
             self._take(line, number)
         return whole
 
-    def _check(self, line: str, question: str) -> None:
+    def _check(self, line: str, question: str, *, restart: bool) -> None:
         where = f"--journal {self._file}"
         try:
             header = json.loads(line)
         except ValueError:
             header = None
         if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-            raise InputError(where, "the file is no journal of this version", "name another, or add --force")
-        if header.get("question") != question:
+            raise InputError(where, "the file is no journal of this version", "name another")
+        if header.get("question") != question and not restart:
             what = "it answers another question: machine, sizes, options or version differ"
-            raise InputError(where, what, "name another file, or add --force to begin it anew")
+            raise InputError(where, what, "name another file, or add --restart to begin it anew")
 
     def _take(self, line: str, number: int) -> None:
         try:
@@ -87,9 +88,13 @@ class Journal:
         except (ValueError, TypeError, KeyError, AttributeError):
             what = f"line {number} is no entry of a journal"
             raise InputError(
-                f"--journal {self._file}", what, "delete the line, or add --force to begin anew"
+                f"--journal {self._file}", what, "delete the line, or add --restart to begin anew"
             ) from None
         self.known[outcome.candidate.key, digests] = outcome
+
+
+def _header(question: str) -> str:
+    return json.dumps({"schema": SCHEMA, "question": question})
 
 
 def outcome_of(entry: dict[str, Any]) -> Outcome:

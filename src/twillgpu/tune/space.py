@@ -138,11 +138,12 @@ def _count(text: str, values: Mapping[str, object]) -> int:
 
 
 def _files(question: Question, values: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the candidate's source and, where there is one, the graph that stands in for it."""
-    source = question.source.format(**values) if _fields(question.source) else question.source
+    """Return the candidate's source and, where there is one, the graph that stands in for it, as whole paths."""
+    named = question.source.format(**values) if _fields(question.source) else question.source
+    source = str(Path(named).absolute())
     if question.graphs is None:
         return (source,)
-    graph = question.graphs.format(**values)
+    graph = str(Path(question.graphs.format(**values)).absolute())
     return (source, graph) if Path(graph).is_file() else (source,)
 
 

@@ -138,8 +138,8 @@ def _power(solved: list[Outcome]) -> list[str]:
     if len(above) < 2:
         return []
     return wrap(
-        f"{len(above)} candidates are above the {above[0].ceiling_tflops:,.0f} TFLOP/s that the chip sustains under its power limit: "
-        "their order is that of the model, and on the chip they differ less"
+        f"{len(above)} candidates are above the {above[0].ceiling_tflops:,.0f} TFLOP/s that the chip sustains under "
+        "its power limit: their order is that of the model, and on the chip they differ less"
     )
 
 
