@@ -1,5 +1,9 @@
 """The run over candidates: pruning, resuming, workers that die."""
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -131,3 +135,31 @@ def test_a_task_that_an_executor_loses_is_done_again() -> None:
     works = Works(bound=TOYS.bound, solve=TOYS.solve)
     found = Drive([toy(1, 1, 2), toy(2, 1, 3)], works, best=0).run(lambda: Local(_Losing, 2))
     assert _statuses(found) == ["solved", "solved"]
+
+
+class _Interrupted(Executor):
+    """An executor that is interrupted while it starts a worker."""
+
+    def __init__(self) -> None:
+        self.started = False
+
+    def submit(self, _work, /, *_args):  # type: ignore[no-untyped-def,override]
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        self.started = True
+        return Future()
+
+
+def test_an_interrupt_waits_until_a_worker_has_started_whichever_thread_takes_the_signal() -> None:
+    executor, release = _Interrupted(), threading.Event()
+    other = threading.Thread(target=release.wait)
+    other.start()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Local(lambda: executor, 1).submit(print)
+    finally:
+        release.set()
+        other.join()
+    assert executor.started
+    assert signal.getsignal(signal.SIGINT) is before

@@ -7,8 +7,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from twillgpu.errors import InputError
@@ -35,6 +36,28 @@ class Pool(Protocol):
         """End at once, with whatever is under way."""
 
 
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block.
+
+    It must not catch a process half started. Processes that start here have it blocked and leave it to this one,
+    which ends them. Blocking alone is not enough: another thread may take the signal, and the main one handles it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    for number in caught:
+        signal.raise_signal(number)
+
+
 class Local:
     """A pool over any executor of this process; ``make`` gives a new one."""
 
@@ -48,16 +71,9 @@ class Local:
         return self._jobs
 
     def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Start ``work`` on a worker.
-
-        Ctrl-C is held back meanwhile: it must not catch a process half started, and processes that start here leave
-        it to this one, which ends them.
-        """
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        """Start ``work`` on a worker; Ctrl-C waits until it has started."""
+        with _held_back():
             return self._executor.submit(work, *args, **kwargs)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def renew(self) -> None:
         """Make a new executor."""
