@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 from twillgpu.api import find_schedule
 from twillgpu.costs.bounds import bounds
@@ -111,14 +112,25 @@ def _machine_digest(named: str | None) -> str:
     return "" if named is None else load(named).sha256 if named in names() else file_digest(named)
 
 
-def bound(task: Task) -> Outcome:
-    """Return the candidate's lower bound on the time of the launch, or why there is nothing to solve."""
-    return _guarded(task, _bounded)
+_Prepared = tuple[Loaded, str]
+"""The source of a candidate, and why it is priced through a graph (or ``""``)."""
 
 
-def solve(task: Task) -> Outcome:
-    """Return the candidate's schedule and the predicted time of the launch, or why there is none."""
-    return _guarded(task, _solved)
+def bound(task: Task) -> tuple[Outcome, object]:
+    """Return the candidate's lower bound on the time of the launch, or why there is nothing to solve; and its source,
+    captured.
+    """
+    kept: list[_Prepared] = []
+    outcome = _guarded(task, lambda one: _bounded(one, kept))
+    return outcome, kept[0] if outcome.status == "bounded" else None
+
+
+def solve(task: Task, prepared: object = None) -> Outcome:
+    """Return the candidate's schedule and the predicted time of the launch, or why there is none.
+
+    ``prepared`` is what ``bound`` has returned beside the outcome, if that is still there.
+    """
+    return _guarded(task, lambda one: _solved(one, cast("_Prepared | None", prepared)))
 
 
 def _guarded(task: Task, work: Callable[[Task], Outcome]) -> Outcome:
@@ -151,15 +163,15 @@ class _Ready:
         return self.priced.loaded.kernel
 
 
-def _ready(task: Task) -> _Ready:
-    loaded, remark = _loaded(task)
+def _ready(task: Task, prepared: _Prepared) -> _Ready:
+    loaded, remark = prepared
     priced = price_loaded(loaded, _limits(task, loaded))
     trips = _trips(task, priced)
     work = Work(trips=trips, blocks=task.blocks, reuse=task.question.reuse)
     return _Ready(priced=priced, work=work, remark=remark)
 
 
-def _loaded(task: Task) -> tuple[Loaded, str]:
+def _loaded(task: Task) -> _Prepared:
     """Return the source of a candidate; graph JSON that stands in for it where it is refused."""
     question = task.question
     try:
@@ -212,8 +224,9 @@ def _trips(task: Task, priced: Priced) -> int:
     return priced.problem.trip_count
 
 
-def _bounded(task: Task) -> Outcome:
-    ready = _ready(task)
+def _bounded(task: Task, kept: list[_Prepared]) -> Outcome:
+    kept.append(_loaded(task))
+    ready = _ready(task, kept[0])
     problem, machine = ready.priced.problem, ready.priced.loaded.machine
     found = bounds(problem)
     row = Outcome(candidate=task.candidate, status="bounded", reason=ready.remark, blocks=task.blocks)
@@ -226,8 +239,8 @@ def _bounded(task: Task) -> Outcome:
     return replace(row, floor_microseconds=floor, trips=ready.work.trips)
 
 
-def _solved(task: Task) -> Outcome:
-    ready = _ready(task)
+def _solved(task: Task, prepared: _Prepared | None) -> Outcome:
+    ready = _ready(task, prepared or _loaded(task))
     result = find_schedule(ready.priced, task.question.search).result
     row = Outcome(
         candidate=task.candidate,

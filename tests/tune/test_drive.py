@@ -121,13 +121,13 @@ class _Losing(Executor):
     def __init__(self) -> None:
         self.lost = 0
 
-    def submit(self, work, task):  # type: ignore[no-untyped-def,override]
-        future: Future[Outcome] = Future()
+    def submit(self, work, *args):  # type: ignore[no-untyped-def,override]
+        future: Future[object] = Future()
         if work is not toy_bound and not self.lost:
             self.lost += 1
             future.set_exception(OSError("a worker is gone"))
         else:
-            future.set_result(work(task))
+            future.set_result(work(*args))
         return future
 
 

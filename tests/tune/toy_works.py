@@ -25,12 +25,14 @@ def toy(name: int, floor: float, took: float | None, folder: str = "", fatal: in
     )
 
 
-def toy_bound(task: Task) -> Outcome:
+def toy_bound(task: Task) -> tuple[Outcome, object]:
     values = dict(task.candidate.values)
-    return Outcome(candidate=task.candidate, status="bounded", floor_microseconds=float(values["floor"] or 0))
+    floor = float(values["floor"] or 0)
+    return Outcome(candidate=task.candidate, status="bounded", floor_microseconds=floor), task.candidate.key
 
 
-def toy_solve(task: Task) -> Outcome:
+def toy_solve(task: Task, prepared: object) -> Outcome:
+    assert prepared in (None, task.candidate.key)
     values = dict(task.candidate.values)
     if values["folder"]:
         _recorded(Path(str(values["folder"])), int(values["name"] or 0), int(values["fatal"] or 0))

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from dataclasses import dataclass, replace
+from typing import Any
 
 from twillgpu.tune.executors import Pool
 from twillgpu.tune.journal import Journal
@@ -14,16 +15,23 @@ from twillgpu.tune.record import Outcome, Progress, Task
 
 TRIES = 3
 """Times that a candidate is given to a worker that dies before the candidate is given up."""
+PREPARED = 512
+"""Candidates whose preparation is kept between bounding and solving: more would fill memory."""
 SHOWN = 200
 """Characters of what an executor says about a lost worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Works:
-    """What workers do: ``bound`` gives a ``bounded`` outcome or a final one, ``solve`` a final one."""
+    """What workers do.
 
-    bound: Callable[[Task], Outcome]
-    solve: Callable[[Task], Outcome]
+    Attributes:
+        bound: gives a ``bounded`` outcome or a final one, and what ``solve`` needs not do again.
+        solve: gives a final outcome; takes what ``bound`` has given, or ``None``.
+    """
+
+    bound: Callable[[Task], tuple[Outcome, object]]
+    solve: Callable[[Task, object], Outcome]
 
 
 @dataclass(slots=True)
@@ -64,7 +72,8 @@ class Drive:
         self._to_solve: list[tuple[float, int, Task]] = []
         self._again: deque[Task] = deque()
         self._tries: dict[str, int] = {}
-        self._running: dict[Future[Outcome], Task] = {}
+        self._prepared: dict[str, object] = {}
+        self._running: dict[Future[Any], Task] = {}
         self._times: list[float] = []
         self._loads = {"bound": _Load(), "solve": _Load()}
         self._order = {task.candidate.key: index for index, task in enumerate(tasks)}
@@ -131,28 +140,40 @@ class Drive:
         return self._times[self._best - 1] if 0 < self._best <= len(self._times) else float("inf")
 
     def _start(self, task: Task) -> None:
-        solving = task.candidate.key in self._outcomes
-        work = self._works.solve if solving else self._works.bound
         try:
-            future = self._pool.submit(work, task)
+            future = self._submitted(task)
         except BrokenExecutor:
             self._pool.renew()
-            future = self._pool.submit(work, task)
+            future = self._submitted(task)
         self._running[future] = task
 
-    def _take(self, done: Iterable[Future[Outcome]]) -> None:
+    def _submitted(self, task: Task) -> Future[Any]:
+        if task.candidate.key not in self._outcomes:
+            return self._pool.submit(self._works.bound, task)
+        return self._pool.submit(self._works.solve, task, self._prepared.pop(task.candidate.key, None))
+
+    def _take(self, done: Iterable[Future[Any]]) -> None:
         broken = False
         for future in sorted(done, key=lambda one: self._order[self._running[one].candidate.key]):
             task = self._running.pop(future)
             try:
-                outcome = future.result()
+                found = future.result()
             except (Exception, CancelledError) as error:  # noqa: BLE001  # an executor may raise anything for a lost worker
                 broken = broken or isinstance(error, BrokenExecutor | CancelledError)
                 self._lost(task, error)
                 continue
-            self._keep(task, outcome)
+            self._keep(task, self._parted(task, found))
         if broken:
             self._recover()
+
+    def _parted(self, task: Task, found: Outcome | tuple[Outcome, object]) -> Outcome:
+        """Return the outcome of either work; keep what bounding has prepared."""
+        if isinstance(found, Outcome):
+            return found
+        outcome, prepared = found
+        if prepared is not None and len(self._prepared) < PREPARED:
+            self._prepared[task.candidate.key] = prepared
+        return outcome
 
     def _recover(self) -> None:
         """Renew an executor that broke; what else it had under way is lost with it."""
