@@ -152,7 +152,7 @@ class GroupWriter:
                         found.update((value, chained) for chained in range(self.variables.last.get(value, 0) + 1))
                 for value in self.variables.made(instruction):
                     made[value] = number
-                advance(flight, instruction, self.frame, None)
+                advance(flight, instruction, self.frame)
             found |= {(one.value, one.variable) for one in flight}
         return found
 
@@ -223,12 +223,12 @@ class GroupWriter:
         """Return the variables of the wgmma results in flight after these instructions."""
         flight = [replace(one) for one in self.flight]
         for instruction in instructions:
-            advance(flight, instruction, self.frame, None)
+            advance(flight, instruction, self.frame)
         return self.accumulators(flight)
 
     def instruction(self, instruction: Instruction) -> None:
         """Write one instruction."""
-        done = advance(self.flight, instruction, self.frame, None)
+        done = advance(self.flight, instruction, self.frame)
         if isinstance(instruction, Execute):
             self.execute(instruction)
         elif isinstance(instruction, Put | Get):
@@ -256,9 +256,9 @@ class GroupWriter:
                 continue
             term = pure(op, writing)
             if term is not None:
-                self.assign(op, position + at, term)
+                self.assign(op, term)
             else:
-                self.act(op, instruction, writing, position + at)
+                self.act(op, instruction, writing)
 
     def sliced(self, op: KernelOp, cut: Slicing, instruction: Execute, writing: Writing) -> None:
         """Write an op on tiles that are cut in slices."""
@@ -271,7 +271,7 @@ class GroupWriter:
         if op.opcode == "ttng.tmem_load":
             self.slices.load(op, cut, action.memory(op.operands[0]), instruction.reads[0].ring)
         elif op.opcode == "tt.reduce":
-            self.assign(op, 0, self.slices.reduction(op, cut, writing))
+            self.assign(op, self.slices.reduction(op, cut, writing))
         elif op.opcode in ("ttng.tmem_store", "ttg.local_store"):
             into, shared = int(op.opcode == "ttg.local_store"), op.opcode == "ttg.local_store"
             value = next(name for name in op.operands if self.slices.tile_of(name) is not None)
@@ -282,7 +282,7 @@ class GroupWriter:
         else:
             self.slices.elementwise(op, cut, writing)
 
-    def act(self, op: KernelOp, instruction: Execute, writing: Writing, position: int) -> None:
+    def act(self, op: KernelOp, instruction: Execute, writing: Writing) -> None:
         """Write an op that touches memory or another unit, or has regions."""
         if op.opcode.startswith("scf."):
             for text in control(op, self.frame, writing):
@@ -297,9 +297,9 @@ class GroupWriter:
         for line in done.lines:
             self.line(line)
         if done.term is not None:
-            self.assign(op, position, done.term)
+            self.assign(op, done.term)
 
-    def assign(self, op: KernelOp, position: int, term: Term) -> None:
+    def assign(self, op: KernelOp, term: Term) -> None:
         """Write the assignment of an op's result, after the old value moved on in its chain."""
         value = next(result for result in op.results if result.type.space not in _QUIET)
         name = self.frame.names.name(value.name)
@@ -308,7 +308,6 @@ class GroupWriter:
         ):
             self.line(move)
         self.line(f"{name} = {bare(term.text)}")
-        del position
 
     def hand_over(self, instruction: Put | Get) -> None:
         """Write the copy of a register value to or from a ring."""

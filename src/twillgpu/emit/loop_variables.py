@@ -159,18 +159,16 @@ class LoopVariables:
         for _ in range(_ROUNDS):
             before = [replace(one) for one in self.flight]
             for number, instruction in enumerate(self.group.loop):
-                advance(self.flight, instruction, self.frame, lambda one, at=number * STEP: self._drained(one, at))
+                for one in advance(self.flight, instruction, self.frame):
+                    self._read(one.value, one.variable, number * STEP)
             if before == self.flight:
                 break
         for one in self.flight:
             self.entering.add((one.value, one.variable))
             self.last[one.value] = max(self.last.get(one.value, 0), one.variable)
 
-    def _drained(self, one: InFlight, position: int) -> None:
-        self._read(one.value, one.variable, position)
 
-
-def advance(flight: list[InFlight], instruction: Instruction, frame: Frame, drained: object) -> list[InFlight]:
+def advance(flight: list[InFlight], instruction: Instruction, frame: Frame) -> list[InFlight]:
     """Follow the wgmma results in flight through one instruction; return those that it waits for, oldest first."""
     if isinstance(instruction, Execute) and instruction.engine == "wgmma":
         value = accumulator(instruction, frame)
@@ -185,8 +183,6 @@ def advance(flight: list[InFlight], instruction: Instruction, frame: Frame, drai
     done = flight[: max(0, len(flight) - instruction.pending)]
     del flight[: len(done)]
     for one in done:
-        if callable(drained):
-            drained(one)
         for other in flight:
             other.tile |= one.absorbed and other.value == one.value and not other.absorbed
     return done

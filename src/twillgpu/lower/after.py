@@ -225,17 +225,16 @@ class After:
                     done.add(value)
                     region.append(Wait(use=tile_use(self.handed[value])))
                     region.append(Get(value=value, iteration=None, access=tile_access(f"{value}.handover")))
-            self._wait_for_memory(group, region, op, done)
+            self._wait_for_memory(region, op, done)
             self._op(region, op)
 
-    def _wait_for_memory(self, group: int, region: list[Instruction], op: KernelOp, done: set[str]) -> None:
+    def _wait_for_memory(self, region: list[Instruction], op: KernelOp, done: set[str]) -> None:
         for value in self.out.memory_operands(op):
             ring = self.out.ring_of(value)
             if ring is None or ring.name in done or ring.name not in self.finals:
                 continue
             done.add(ring.name)
             region.append(Wait(use=tile_use(self.finals[ring.name][0])))
-        del group
 
     def _op(self, region: list[Instruction], op: KernelOp) -> None:
         if op.opcode in TMA_STORES:

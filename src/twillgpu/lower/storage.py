@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from twillgpu.frontend.kernel import KernelOp, TileType
-from twillgpu.lower.flow import IN_MEMORY, in_memory, loaded_value, staged_value
+from twillgpu.lower.flow import in_memory, loaded_value, staged_value
 from twillgpu.lower.record import Memory, Ring
 from twillgpu.lower.sheet import Sheet
 from twillgpu.schedule.record import Buffer
@@ -172,8 +172,3 @@ def op_touches(sheet: Sheet, name: str) -> tuple[Touch, ...]:
     if in_memory(sheet, name):
         found[Touch(step=name, ring=ring_of(sheet, name), writes=True, distance=0)] = None
     return tuple(found)
-
-
-def is_memory(space: str) -> bool:
-    """Return whether a value of this space is a name for SMEM or TMEM."""
-    return space in IN_MEMORY
