@@ -9,7 +9,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twillgpu.api import certify_schedule, check_schedule, explain_schedule, find_schedule
+    from twillgpu.api import (
+        certify_schedule,
+        check_schedule,
+        explain_schedule,
+        find_schedule,
+        load_schedule,
+        take_schedule,
+    )
     from twillgpu.dropin.decorate import optimize
     from twillgpu.emitting import EmitOptions, emit_source
     from twillgpu.errors import TwillError
@@ -29,8 +36,10 @@ _WHERE = {
     "explain_schedule": "twillgpu.api",
     "find_schedule": "twillgpu.api",
     "load_problem": "twillgpu.inputs",
+    "load_schedule": "twillgpu.api",
     "optimize": "twillgpu.dropin.decorate",
     "report": "twillgpu.view.report",
+    "take_schedule": "twillgpu.api",
 }
 """The library's names and the modules that they come from. No name may be that of a folder of the package."""
 
@@ -45,8 +54,10 @@ __all__ = [
     "explain_schedule",
     "find_schedule",
     "load_problem",
+    "load_schedule",
     "optimize",
     "report",
+    "take_schedule",
 ]
 
 

@@ -9,11 +9,12 @@ import click
 
 from twillgpu.baselines.compare import compare
 from twillgpu.baselines.record import Comparison
-from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, Values, price_options, source_options, with_options
+from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, Values, source_options, with_options
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
-from twillgpu.cli_schedule import EXIT, SEARCH, search_options
-from twillgpu.inputs import Priced, carried_limits, load_source, price_loaded
+from twillgpu.cli_schedule import SEARCH, search_options
+from twillgpu.cli_source import EXIT, priced_for
+from twillgpu.inputs import Priced, load_source
 from twillgpu.view.comparison import comparison_text
 from twillgpu.view.records import record_json
 
@@ -54,7 +55,7 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
 
 def _priced(source: str, values: Values) -> Priced:
     loaded = load_source(source, values["machine"], source_options(values))
-    return price_loaded(loaded, price_options(values, carried_limits(loaded)))
+    return priced_for(loaded, values)
 
 
 def _heading(priced: Priced) -> str:

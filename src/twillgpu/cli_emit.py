@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 import twillgpu
-from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, price_options, source_options, with_options
+from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, with_options
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
-from twillgpu.cli_schedule import EXIT, SEARCH, search_options
+from twillgpu.cli_schedule import SEARCH, search_options
+from twillgpu.cli_source import GIVEN, scheduled, status_of
 from twillgpu.emit.record import Emission
 from twillgpu.emit.refine import MOST_ROUNDS
-from twillgpu.emitting import EmitOptions
-from twillgpu.inputs import carried_limits, load_source, price_loaded, read_text
+from twillgpu.emitting import EmitOptions, check_target
 from twillgpu.lower.options import LowerOptions
-from twillgpu.schedule.jsonform import read_schedule_file
 from twillgpu.view.emission import emission_text
 from twillgpu.view.records import record_json
 
@@ -27,8 +25,7 @@ SCHEMA = "twillgpu-emission/1"
 
 @click.command("emit")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, SEARCH)
-@click.option("--schedule", metavar="FILE", help="Emit this schedule (schedule --json) instead of searching.")
+@with_options(KERNEL, LIMITS, SEARCH, GIVEN)
 @click.option(
     "--check", is_flag=True, help="Compile it (needs Triton, no GPU), compare it with the schedule, and report."
 )
@@ -56,28 +53,18 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     reached before a proof, or the machine code is not clean (the file is still written).
     """
     output = Output(file=values["file"], force=values["force"])
-    given = (
-        read_schedule_file(read_text(Path(values["schedule"])), values["schedule"]) if values["schedule"] else None
-    )
-    loaded = load_source(source, values["machine"], source_options(values))
-    carried = carried_limits(loaded) if given is None or given.limits is None else given.limits
-    priced = price_loaded(loaded, price_options(values, carried))
-    search = search_options(values)
     options = EmitOptions(
         check=values["check"],
         most_rounds=values["rounds"],
-        search=search,
+        search=search_options(values),
         lower=LowerOptions(order_units=values["order_units"]),
     )
-    status = 0
     with interruptible(), progress_line() as progress:
-        if given is None:
-            run = twillgpu.find_schedule(priced, search, progress)
-            status = EXIT[run.result.status]
-            if run.result.schedule is None:
-                click.echo(twillgpu.report(run), err=True, nl=False)
-                return status
-        emission = twillgpu.emit_source(priced, run.result if given is None else given.schedule, options, progress)
+        found = scheduled(source, values, options.search, progress, needs=check_target)
+        status = status_of(found)
+        if found.verified is None:
+            return status
+        emission = twillgpu.emit_source(found.priced, found.result or found.verified.schedule, options, progress)
     _deliver(output, emission, values)
     return status or (LIMIT if values["check"] and not emission.clean else 0)
 

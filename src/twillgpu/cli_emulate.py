@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from twillgpu.api import Progress, find_schedule
+from twillgpu.api import Progress
 from twillgpu.cli_options import (
     KERNEL,
     LIMITS,
@@ -16,28 +16,23 @@ from twillgpu.cli_options import (
     POSITIVE,
     Decorator,
     Values,
-    price_options,
     source_options,
     with_options,
 )
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
+from twillgpu.cli_source import GIVEN, scheduled, status_of
 from twillgpu.emulate.check import EmulationOptions, emulate
 from twillgpu.emulate.gluon.source import SourceOptions, check_source
 from twillgpu.emulate.record import EmulationReport, Verdict
 from twillgpu.emulate.text import report_text
 from twillgpu.errors import InputError
-from twillgpu.inputs import Priced, carried_limits, load_source, price_loaded, read_text
-from twillgpu.lower.lower import lower
+from twillgpu.inputs import kernel_of, load_source, read_text
 from twillgpu.lower.options import LowerOptions
 from twillgpu.lower.record import WarpProgram
 from twillgpu.lower.text_read import SUFFIX, read_program
-from twillgpu.schedule.jsonform import read_schedule_file
-from twillgpu.verify import check
-from twillgpu.verify.record import Verified
 from twillgpu.view.records import record_json
 
-INFEASIBLE = 2
 EXIT: dict[Verdict, int] = {"sound": 0, "unsafe": 1, "limit": 3}
 SCHEMA = "twillgpu-emulation/1"
 DEFAULTS = EmulationOptions()
@@ -54,7 +49,6 @@ def parse_trips(_ctx: click.Context, param: click.Parameter, value: str | None) 
 
 
 RUNS: tuple[Decorator, ...] = (
-    click.option("--schedule", metavar="FILE", help="The schedule, as schedule --json prints it. Default: search."),
     click.option(
         "--trips",
         callback=parse_trips,
@@ -89,7 +83,7 @@ SOURCE_TRIPS = (0, 1, 2, 3, 4, 7)
 
 @click.command("emulate")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, RUNS, OUTPUT)
+@with_options(KERNEL, LIMITS, GIVEN, RUNS, OUTPUT)
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
     """Run the warp program of a kernel on the CPU, and check it in every order that the hardware may choose.
 
@@ -99,16 +93,15 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     hazards of barriers, run on random numbers in many orders, and compared with the reference. The report says what
     is proved.
 
-    Exit status: 0 sound, 1 unsafe or a mistake in the input, 2 the kernel has no schedule, 3 a limit was reached.
+    Exit status: 0 sound, 1 unsafe or a mistake in the input, 2 proved that no schedule exists, 3 a limit was reached.
     """
     output = Output(file=values["file"], force=values["force"])
     if values["gluon"] is not None:
         return _emitted(source, values, output)
     with interruptible(), progress_line() as progress:
         program = _program(source, values, progress)
-        if program is None:
-            click.echo(f"twillgpu: {source}: no schedule was found; twillgpu explain says why", err=True)
-            return INFEASIBLE
+        if isinstance(program, int):
+            return program
         report = emulate(program, _options(values), progress)
     return _delivered(_Document(kernel=program.kernel.name, machine=program.machine, report=report), values, output)
 
@@ -116,12 +109,11 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
 def _emitted(source: str, values: Values, output: Output) -> int:
     """Run an emitted source file and compare it with the kernel that it was made from."""
     loaded = load_source(source, values["machine"], source_options(values))
-    if loaded.kernel is None:
-        raise InputError(source, "graph JSON has no kernel to compare with", "give the kernel")
+    kernel = kernel_of(loaded)
     trips = SOURCE_TRIPS if values["trips"] is None else values["trips"]
     options = SourceOptions(trips=trips, seeds=tuple(range(values["seeds"])))
     with interruptible(), progress_line() as progress:
-        report = check_source(values["gluon"], loaded.kernel, options, progress)
+        report = check_source(values["gluon"], kernel, options, progress)
     return _delivered(_Document(kernel=values["gluon"], machine=loaded.machine.name, report=report), values, output)
 
 
@@ -143,24 +135,14 @@ def _options(values: Values) -> EmulationOptions:
     )
 
 
-def _program(source: str, values: Values, progress: Progress | None) -> WarpProgram | None:
-    """Return the warp program, ``None`` where no schedule was found."""
+def _program(source: str, values: Values, progress: Progress | None) -> WarpProgram | int:
+    """Return the warp program, or the exit status where no schedule was found."""
     if Path(source).suffix == SUFFIX:
         return _given(source, values)
-    loaded = load_source(source, values["machine"], source_options(values))
-    if loaded.kernel is None:
-        raise InputError(source, "graph JSON has no kernel that could be run", "give the kernel")
-    limits = price_options(values, carried_limits(loaded))
-    if values["schedule"] is None:
-        priced = price_loaded(loaded, limits)
-        verified = _searched(priced, progress)
-    else:
-        file = read_schedule_file(read_text(Path(values["schedule"])), values["schedule"])
-        priced = price_loaded(loaded, price_options(values, file.limits or carried_limits(loaded)))
-        verified = _accepted(check(priced.problem, file.schedule, max_stages=file.stages), values["schedule"])
-    if verified is None:
-        return None
-    return lower(loaded.kernel, loaded.graph, verified, LowerOptions(persistent=values["tiles"] > 1))
+    found = scheduled(source, values, progress=progress, needs=kernel_of)
+    if found.verified is None:
+        return status_of(found)
+    return found.program(LowerOptions(persistent=values["tiles"] > 1))
 
 
 def _given(source: str, values: Values) -> WarpProgram:
@@ -171,19 +153,6 @@ def _given(source: str, values: Values) -> WarpProgram:
     if values["tiles"] > 1 and not program.persistent:
         raise InputError("--tiles", f"{source} is for one tile", 'give the kernel, or a program that is "persistent"')
     return program
-
-
-def _searched(priced: Priced, progress: Progress | None) -> Verified | None:
-    result = find_schedule(priced, progress=progress).result
-    if result.schedule is None:
-        return None
-    return _accepted(check(priced.problem, result.schedule, max_stages=result.max_stages), "search")
-
-
-def _accepted(verdict: object, where: str) -> Verified:
-    if isinstance(verdict, Verified):
-        return verdict
-    raise InputError(where, "the schedule breaks rules", "twillgpu verify says which")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

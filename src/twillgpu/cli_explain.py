@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 import twillgpu
-from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, price_options, source_options, with_options
+from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, source_options, with_options
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
-from twillgpu.cli_schedule import EXIT, SEARCH, search_options
+from twillgpu.cli_schedule import SEARCH, search_options
+from twillgpu.cli_source import EXIT, priced_for
 from twillgpu.explain.record import ExplainOptions
-from twillgpu.inputs import carried_limits, load_source, price_loaded
+from twillgpu.inputs import load_source
 from twillgpu.view.explain import explanation_json, explanation_text
 
 LIMIT = 3
@@ -50,7 +51,7 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     """
     output = Output(file=values["file"], force=values["force"])
     loaded = load_source(source, values["machine"], source_options(values))
-    priced = price_loaded(loaded, price_options(values, carried_limits(loaded)))
+    priced = priced_for(loaded, values)
     options = ExplainOptions(
         work=values["question_work"], time_budget_seconds=values["budget"], table=values["table"]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,32 +17,29 @@ from twillgpu.cli_options import (
     Decorator,
     Values,
     method_options,
-    price_options,
     source_options,
     with_options,
     with_paper_rules,
 )
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
+from twillgpu.cli_source import EXIT, priced_for
 from twillgpu.costs.bounds import bounds
-from twillgpu.errors import InputError
 from twillgpu.frontend.text import print_kernel
 from twillgpu.graph.jsonform import write_graph
-from twillgpu.inputs import Loaded, Priced, carried_limits, load_source, price_loaded, priced_graph
-from twillgpu.lower.lower import lower
+from twillgpu.inputs import Loaded, Priced, kernel_of, load_source, priced_graph
 from twillgpu.lower.text import print_program
 from twillgpu.schedule.jsonform import write_schedule
-from twillgpu.schedule.record import SearchOptions, Status
+from twillgpu.schedule.record import SearchOptions
 from twillgpu.schedule.resolution import MOST_STAGES
-from twillgpu.verify import check
-from twillgpu.verify.record import Verified
 from twillgpu.view.certificate import certificate_text
 from twillgpu.view.pipelined import Pipelined, pipelined_json, pipelined_text
 from twillgpu.view.program import program_json
-from twillgpu.view.record import Run
 from twillgpu.view.records import bounds_text, record_json, record_text
 
-EXIT: dict[Status, int] = {"optimal": 0, "infeasible": 2, "feasible": 3, "limit": 3}
+if TYPE_CHECKING:  # help is quick: the search is loaded when it is used
+    from twillgpu.api import Scheduled
+
 LOWERED = ("pipelined-ir", "program")
 STAGES = ("kernel", "graph", "problem", "bounds", "schedule", *LOWERED)
 DEFAULTS = SearchOptions()
@@ -102,15 +99,17 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     loaded = load_source(source, values["machine"], source_options(values))
     if stage == "kernel":
         return _deliver(output, _kernel(loaded, as_json=values["as_json"]))
-    priced = price_loaded(loaded, price_options(with_paper_rules(values), carried_limits(loaded)))
+    priced = priced_for(loaded, with_paper_rules(values))
     if stage in ("graph", "problem", "bounds"):
         return _deliver(output, _record(stage, priced, as_json=values["as_json"]))
     with interruptible(), progress_line() as progress:
-        run = twillgpu.find_schedule(priced, method, progress)
+        found = twillgpu.take_schedule(priced, options=method, progress=progress)
+        run = found.run
+        assert run is not None  # noqa: S101  # it was searched
         certificate = wanted.certificate(priced, run, progress) if wanted.asked else None
     summary = certificate_text(certificate, width=output.width) if certificate is not None else ""
     if stage in LOWERED:
-        _deliver_lowered(output, stage, run, as_json=values["as_json"])
+        _deliver_lowered(output, stage, found, as_json=values["as_json"])
         click.echo(summary, err=True, nl=False)
     elif values["as_json"] or stage == "schedule":
         output.deliver(write_schedule(run.problem, run.result, run.limits))
@@ -145,9 +144,8 @@ def _deliver(output: Output, text: str) -> int:
 
 
 def _kernel(loaded: Loaded, *, as_json: bool) -> str:
-    if loaded.kernel is None:
-        raise InputError(loaded.source, "graph JSON has no kernel", "ask for another stage than kernel")
-    return record_json(loaded.kernel, schema="twillgpu-kernel/1") if as_json else print_kernel(loaded.kernel)
+    kernel = kernel_of(loaded)
+    return record_json(kernel, schema="twillgpu-kernel/1") if as_json else print_kernel(kernel)
 
 
 def _record(stage: str, priced: Priced, *, as_json: bool) -> str:
@@ -159,20 +157,16 @@ def _record(stage: str, priced: Priced, *, as_json: bool) -> str:
     return record_json(found, schema="twillgpu-bounds/1") if as_json else bounds_text(found)
 
 
-def _deliver_lowered(output: Output, stage: str, run: Run, *, as_json: bool) -> None:
+def _deliver_lowered(output: Output, stage: str, found: Scheduled, *, as_json: bool) -> None:
     """Print what the schedule becomes; nothing but a message where there is none."""
-    schedule = run.result.schedule
-    if schedule is None:
-        click.echo(f"twillgpu: {run.source}: no schedule was found; twillgpu explain says why", err=True)
+    if found.verified is None:
+        click.echo(f"twillgpu: {found.nothing()}", err=True)
         return
-    verified = check(run.problem, schedule, max_stages=run.result.max_stages)
-    if not isinstance(verified, Verified):
-        raise TypeError(f"a schedule that was verified has violations: {verified}")
-    program = None if run.kernel is None else lower(run.kernel, run.graph, verified)
-    if stage == "pipelined-ir":
-        loop = Pipelined(graph=run.graph, schedule=schedule, program=program)
-        output.deliver(pipelined_json(loop) if as_json else pipelined_text(loop))
-    elif program is None:
-        raise InputError(run.source, "graph JSON has no kernel to make a program of", "ask for pipelined-ir")
-    else:
+    loaded = found.priced.loaded
+    if stage == "program":
+        program = found.program()
         output.deliver(program_json(program) if as_json else print_program(program))
+        return
+    made = found.program() if loaded.kernel is not None else None
+    loop = Pipelined(graph=loaded.graph, schedule=found.verified.schedule, program=made)
+    output.deliver(pipelined_json(loop) if as_json else pipelined_text(loop))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import click
 
-from twillgpu.api import Progress, find_schedule
 from twillgpu.cli_options import (
     KERNEL,
     LIMITS,
@@ -16,28 +14,22 @@ from twillgpu.cli_options import (
     POSITIVE,
     Decorator,
     Values,
-    price_options,
-    source_options,
     with_options,
 )
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
+from twillgpu.cli_source import GIVEN, scheduled, status_of
 from twillgpu.errors import InputError
 from twillgpu.frontend.kernel import Kernel
-from twillgpu.inputs import Priced, carried_limits, load_source, price_loaded, read_text
-from twillgpu.lower.lower import lower
+from twillgpu.inputs import Priced, kernel_of
 from twillgpu.lower.record import WarpProgram
-from twillgpu.schedule.jsonform import read_schedule_file
 from twillgpu.simulate.arguments import trips_of
 from twillgpu.simulate.record import KernelTime, Latency, SimulationOptions, Trace
 from twillgpu.simulate.simulate import causes, simulate, steady_state
 from twillgpu.simulate.whole import Launch, kernel_time
-from twillgpu.verify import check
-from twillgpu.verify.record import Verified
 from twillgpu.view.trace import Simulation, simulation_text
 from twillgpu.view.trace_json import simulation_json
 
-INFEASIBLE = 2
 SHOWN = 32
 """Iterations of the trace where no trip count is given."""
 
@@ -77,7 +69,6 @@ def parse_values(_ctx: click.Context, param: click.Parameter, value: tuple[str, 
 
 
 RUNS: tuple[Decorator, ...] = (
-    click.option("--schedule", metavar="FILE", help="The schedule, as schedule --json prints it. Default: search."),
     click.option(
         "--tma-latency",
         "latency",
@@ -112,7 +103,7 @@ RUNS: tuple[Decorator, ...] = (
 
 @click.command("simulate")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, RUNS, OUTPUT)
+@with_options(KERNEL, LIMITS, GIVEN, RUNS, OUTPUT)
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
     """Predict the time of a kernel's warp program: cycles per iteration, stalls, and a whole launch.
 
@@ -120,17 +111,16 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     which is run cycle by cycle on one SM. The report compares the steady state with the schedule's interval and names
     what makes the difference.
 
-    Exit status: 0 done, 1 a mistake in the input, 2 the kernel has no schedule.
+    Exit status: 0 done, 1 a mistake in the input, 2 proved that no schedule exists, 3 none was found within limits.
     """
     output = Output(file=values["file"], force=values["force"])
     if values["blocks"] is not None and values["grid"] is not None:
         raise InputError("--grid", "it says what --blocks says", "leave one of them out")
     with interruptible(), progress_line() as progress:
-        found = _lowered(source, values, progress)
-    if found is None:
-        click.echo(f"twillgpu: {source}: no schedule was found; twillgpu explain says why", err=True)
-        return INFEASIBLE
-    simulation = _simulated(*found, values)
+        found = scheduled(source, values, progress=progress, needs=kernel_of)
+    if found.verified is None:
+        return status_of(found)
+    simulation = _simulated(found.priced, found.program(), values)
     text = simulation_json(simulation) if values["as_json"] else simulation_text(simulation, output.width)
     output.deliver(text)
     return 0
@@ -166,24 +156,3 @@ def _trips(kernel: Kernel, values: Values) -> int | None:
     if not values["known"] and kernel.loop.trip_count is None:
         return None
     return trips_of(kernel, values["known"])
-
-
-def _lowered(source: str, values: Values, progress: Progress | None) -> tuple[Priced, WarpProgram] | None:
-    """Return the problem and the warp program, ``None`` where no schedule was found."""
-    loaded = load_source(source, values["machine"], source_options(values))
-    kernel = loaded.kernel
-    if kernel is None:
-        raise InputError(source, "graph JSON has no kernel that could be simulated", "give the kernel")
-    if values["schedule"] is None:
-        priced = price_loaded(loaded, price_options(values, carried_limits(loaded)))
-        result = find_schedule(priced, progress=progress).result
-        if result.schedule is None:
-            return None
-        verdict = check(priced.problem, result.schedule, max_stages=result.max_stages)
-    else:
-        file = read_schedule_file(read_text(Path(values["schedule"])), values["schedule"])
-        priced = price_loaded(loaded, price_options(values, file.limits or carried_limits(loaded)))
-        verdict = check(priced.problem, file.schedule, max_stages=file.stages)
-    if not isinstance(verdict, Verified):
-        raise InputError(values["schedule"] or "search", "the schedule breaks rules", "twillgpu verify says which")
-    return priced, lower(kernel, loaded.graph, verdict)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
-from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, price_options, source_options, with_options
+from twillgpu.api import load_schedule
+from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, source_options, with_options
 from twillgpu.cli_output import Output
+from twillgpu.cli_source import priced_for
 from twillgpu.costs.record import PriceOptions
-from twillgpu.inputs import carried_limits, load_source, price_loaded, read_text
-from twillgpu.schedule.jsonform import hash_mismatches, read_schedule_file
+from twillgpu.inputs import load_source
+from twillgpu.schedule.jsonform import hash_mismatches
 from twillgpu.schedule.jsonlimits import limit_entries
 from twillgpu.verify import RULES, Violation, check
 from twillgpu.verify.record import Verified
@@ -38,13 +39,11 @@ def command(source: str, schedule: str, **values: Any) -> int:  # noqa: ANN401  
     Exit status: 0 sound, 1 a rule is broken (each violation is printed under the name of its rule).
     """
     output = Output(file=values["file"], force=values["force"])
-    found = read_schedule_file(read_text(Path(schedule)), schedule)
-    loaded = load_source(source, values["machine"], source_options(values))
-    limits = price_options(values, carried_limits(loaded) if found.limits is None else found.limits)
-    priced = price_loaded(loaded, limits)
+    found = load_schedule(schedule)
+    priced = priced_for(load_source(source, values["machine"], source_options(values)), values, found)
     verdict = check(priced.problem, found.schedule, max_stages=found.stages)
     violations = () if isinstance(verdict, Verified) else verdict
-    notes = hash_mismatches(priced.problem, found.schedule) + _other_limits(found.limits, limits)
+    notes = hash_mismatches(priced.problem, found.schedule) + _other_limits(found.limits, priced.limits)
     if values["as_json"]:
         output.deliver(record_json(_Verdict(sound=not violations, notes=notes, violations=violations), schema=SCHEMA))
     else:

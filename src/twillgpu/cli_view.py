@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from twillgpu.api import Progress, find_schedule
+from twillgpu.api import Progress, Scheduled, take_schedule
 from twillgpu.baselines.compare import compare
 from twillgpu.cli_options import (
     KERNEL,
@@ -19,22 +19,17 @@ from twillgpu.cli_options import (
     POSITIVE,
     Decorator,
     Values,
-    price_options,
-    source_options,
     with_options,
 )
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
-from twillgpu.cli_schedule import EXIT, SEARCH, search_options
+from twillgpu.cli_schedule import SEARCH, search_options
+from twillgpu.cli_source import GIVEN, scheduled, status_of
 from twillgpu.errors import InputError, TwillError
-from twillgpu.inputs import Loaded, Priced, carried_limits, load_source, price_loaded, read_text
-from twillgpu.lower.lower import lower
-from twillgpu.schedule.jsonform import hash_mismatches, read_schedule_file
-from twillgpu.schedule.record import Schedule, Status
+from twillgpu.inputs import Priced
+from twillgpu.schedule.record import Schedule
 from twillgpu.simulate.record import SimulationOptions, Trace
 from twillgpu.simulate.simulate import simulate
-from twillgpu.verify import check
-from twillgpu.verify.record import Verified
 from twillgpu.view import plot
 from twillgpu.view.claim import verdict
 from twillgpu.view.dot import dot_text
@@ -55,7 +50,6 @@ DRAWN = ("gantt", "occupancy", "graph")
 TRIPS = 6
 
 PICTURE: tuple[Decorator, ...] = (
-    click.option("--schedule", metavar="FILE", help="The schedule, as schedule --json prints it. Default: search."),
     click.option(
         "--as",
         "form",
@@ -80,18 +74,17 @@ PICTURE: tuple[Decorator, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Subject:
-    """What is shown: a verified schedule, its name, where it is from, and what is claimed of it."""
+    """What is shown: a schedule, its name, where it is from, and what is claimed of it."""
 
-    priced: Priced
-    verified: Verified
+    taken: Scheduled
+    schedule: Schedule
     name: str
     says: str
     claim: str
-    status: Status
 
     @property
-    def schedule(self) -> Schedule:
-        return self.verified.schedule
+    def priced(self) -> Priced:
+        return self.taken.priced
 
     @property
     def title(self) -> str:
@@ -101,7 +94,7 @@ class _Subject:
 
 @click.command("view")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, SEARCH, PICTURE, OUTPUT)
+@with_options(KERNEL, LIMITS, SEARCH, GIVEN, PICTURE, OUTPUT)
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
     """Draw the schedule of a loop: one period of its steady state, its reservation table, registers and memories.
 
@@ -114,16 +107,15 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     output = Output(file=values["file"], force=values["force"])
     form = _form(values)
     with interruptible(), progress_line() as progress:
-        found = _subject(source, values, progress)
-        if not isinstance(found, _Subject):
-            click.echo(f"twillgpu: {source}: no schedule was found; twillgpu explain says why", err=True)
-            return EXIT[found]
-        content = _content(form, found, values, progress)
+        taken = scheduled(source, values, search_options(values), progress)
+        if taken.verified is None:
+            return status_of(taken)
+        content = _content(form, _subject(taken, taken.verified.schedule, values), values, progress)
     if isinstance(content, bytes):
         output.deliver_bytes(content)
     else:
         output.deliver(content)
-    return EXIT[found.status]
+    return status_of(taken)
 
 
 def _form(values: Values) -> str:
@@ -146,48 +138,15 @@ def _form(values: Values) -> str:
     return form
 
 
-def _subject(source: str, values: Values, progress: Progress | None) -> _Subject | Status:
-    """Return the schedule to draw, or the status of a search that found none."""
-    loaded = load_source(source, values["machine"], source_options(values))
-    if values["schedule"] is not None:
-        return _given(Path(values["schedule"]), loaded, values)
-    priced = price_loaded(loaded, price_options(values, carried_limits(loaded)))
-    result = find_schedule(priced, search_options(values), progress).result
-    if result.schedule is None:
-        return result.status
-    verified = check(priced.problem, result.schedule, max_stages=result.max_stages)
-    name = "optimum" if result.status == "optimal" else "best found"
-    return _Subject(
-        priced=priced,
-        verified=_accepted(verified, "search"),
-        name=name,
-        says="what the search of twillgpu schedule finds",
-        claim=verdict(result),
-        status=result.status,
-    )
-
-
-def _given(file: Path, loaded: Loaded, values: Values) -> _Subject:
-    """Return the schedule in a file, which must keep every rule."""
-    read = read_schedule_file(read_text(file), str(file))
-    priced = price_loaded(loaded, price_options(values, read.limits or carried_limits(loaded)))
-    for note in hash_mismatches(priced.problem, read.schedule):
-        click.echo(f"twillgpu: {file}: {note}", err=True)
-    verified = _accepted(check(priced.problem, read.schedule, max_stages=read.stages), str(file))
-    return _Subject(
-        priced=priced,
-        verified=verified,
-        name=file.name,
-        says="as read from the file",
-        claim=f"the schedule in {file.name} keeps every rule",
-        status="optimal",
-    )
-
-
-def _accepted(verdict_: object, where: str) -> Verified:
-    if isinstance(verdict_, Verified):
-        return verdict_
-    raise InputError(where, "the schedule breaks rules", "twillgpu verify says which")
+def _subject(taken: Scheduled, schedule: Schedule, values: Values) -> _Subject:
+    """Name the schedule to draw."""
+    if taken.result is None:
+        file = Path(values["schedule"]).name
+        name, says, claim = file, "as read from the file", f"the schedule in {file} keeps every rule"
+    else:
+        name = "optimum" if taken.result.status == "optimal" else "best found"
+        says, claim = "what the search of twillgpu schedule finds", verdict(taken.result)
+    return _Subject(taken=taken, schedule=schedule, name=name, says=says, claim=claim)
 
 
 def _content(form: str, found: _Subject, values: Values, progress: Progress | None) -> str | bytes:
@@ -198,7 +157,7 @@ def _content(form: str, found: _Subject, values: Values, progress: Progress | No
     if form == "modulo":
         return modulo_text(found.title, problem, schedule)
     if form == "trace":
-        return perfetto_json(_trace(found.priced, found.verified, values["trips"]))
+        return perfetto_json(_trace(found.taken, values["trips"]))
     if form in ("html", "json"):
         report = _page(found, values, progress)
         return page_json(report) if form == "json" else page_html(report)
@@ -228,12 +187,9 @@ def _in_colour(values: Values) -> bool:
     return shown and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _trace(priced: Priced, verified: Verified, trips: int) -> Trace:
-    loaded = priced.loaded
-    if loaded.kernel is None:
-        raise InputError(loaded.source, "graph JSON has no kernel that could be simulated", "give the kernel")
-    program = lower(loaded.kernel, loaded.graph, verified)
-    return simulate(program, priced.problem, loaded.machine, SimulationOptions(trips=(trips,)))
+def _trace(taken: Scheduled, trips: int) -> Trace:
+    program, priced = taken.program(), taken.priced
+    return simulate(program, priced.problem, priced.loaded.machine, SimulationOptions(trips=(trips,)))
 
 
 def _page(found: _Subject, values: Values, progress: Progress | None) -> Page:
@@ -264,9 +220,8 @@ def _simulated(priced: Priced, candidate: Candidate, trips: int) -> Candidate:
     """Return the candidate with a simulated run, or with the reason why there is none."""
     if priced.loaded.kernel is None:
         return candidate
-    verified = check(priced.problem, candidate.schedule)
     try:
-        return replace(candidate, trace=_trace(priced, _accepted(verified, candidate.name), trips))
+        return replace(candidate, trace=_trace(take_schedule(priced, candidate.schedule), trips))
     except TwillError as error:
         return replace(candidate, says=f"{candidate.says} (no simulated run: {error.what})")
 

@@ -6,22 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from twillgpu import __version__
+from twillgpu.api import Scheduled, take_schedule
 from twillgpu.emit.feedback import Limits
 from twillgpu.emit.gluon import Provenance, emit
 from twillgpu.emit.record import Budget, Emission
 from twillgpu.emit.refine import MOST_ROUNDS, Setting, refine
 from twillgpu.errors import InputError, UnsupportedError
-from twillgpu.inputs import Priced, price_loaded
-from twillgpu.lower.lower import lower
+from twillgpu.inputs import Loaded, Priced, kernel_of, price_loaded
 from twillgpu.lower.options import LowerOptions
 from twillgpu.lower.record import WarpProgram
 from twillgpu.machine.record import Machine
 from twillgpu.schedule.record import Schedule, SearchOptions, SearchResult
-from twillgpu.schedule.search import search
-from twillgpu.verify import check
-from twillgpu.verify.record import Verified
 from twillgpu.view.claim import verdict
-from twillgpu.view.text import plural
 
 COLUMN_BYTES = 512
 """Bytes of a column of TMEM."""
@@ -64,15 +60,13 @@ def emit_source(
         progress: called with one line of text per round.
 
     Raises:
-        InputError: graph JSON has no kernel to emit; there is no schedule; it breaks a rule.
+        InputError: graph JSON has no kernel; there is no schedule; it breaks a rule.
         UnsupportedError: what has no Gluon form, with the source line and the reason.
         TwillError: no round compiles.
     """
     options = options or EmitOptions()
-    schedule = found.schedule if isinstance(found, SearchResult) else found
-    if schedule is None:
-        raise InputError(priced.loaded.source, "the search found no schedule to emit", "raise its limits")
-    program = lowered(priced, schedule, options.lower)
+    check_target(priced.loaded)
+    program = take_schedule(priced, found).program(options.lower)
     provenance = Provenance(lines=tuple(_provenance(priced, found)))
     if not options.check:
         return Emission(source=emit(program, provenance), ii_cycles=program.ii_cycles)
@@ -86,26 +80,15 @@ def emit_source(
     return refine(program, setting)
 
 
-def lowered(priced: Priced, schedule: Schedule, options: LowerOptions | None = None) -> WarpProgram:
-    """Return the warp program of a schedule. Raises ``InputError`` where it breaks a rule, or has no kernel."""
-    loaded = priced.loaded
-    if loaded.kernel is None:
-        raise InputError(loaded.source, "graph JSON has no kernel to emit", "give the .py file with the kernel")
+def check_target(loaded: Loaded) -> None:
+    """Raise ``InputError`` for a source without kernel, ``UnsupportedError`` for a machine that has no form of it."""
+    kernel_of(loaded)
     if loaded.machine.arch not in SPECIALISED:
         raise UnsupportedError(
             loaded.source,
             f"{loaded.machine.name} ({loaded.machine.arch}) has no asynchronous tensor core to specialise warps for",
             "choose a Hopper or Blackwell machine",
         )
-    verdict_ = check(priced.problem, schedule)
-    if not isinstance(verdict_, Verified):
-        first = verdict_[0]
-        raise InputError(
-            "schedule",
-            f"it breaks {plural(len(verdict_), 'rule')}, first {first.rule}: {first.message}",
-            "search anew",
-        )
-    return lower(loaded.kernel, loaded.graph, verdict_, options)
 
 
 def block_limits(machine: Machine) -> Limits:
@@ -137,11 +120,12 @@ def _searched_again(priced: Priced, budget: Budget, options: EmitOptions) -> War
     loaded = replace(priced.loaded, machine=machine, graph=replace(graph, fixed_bytes=tuple(sorted(fixed.items()))))
     spared = f"with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM left free"
     try:
-        smaller = price_loaded(loaded, priced.limits)
-        result = search(smaller.problem, options.search)
+        found = take_schedule(price_loaded(loaded, priced.limits), options=options.search)
     except InputError as error:
         return f"impossible {spared}: {error.what}"
-    if result.schedule is None:
-        proved = "proved impossible" if result.status == "infeasible" else "the search found no schedule"
-        return f"{proved} {spared}"
-    return lowered(smaller, result.schedule, options.lower)
+    return found.program(options.lower) if found.verified is not None else f"{_none(found)} {spared}"
+
+
+def _none(found: Scheduled) -> str:
+    proved = found.result is not None and found.result.status == "infeasible"
+    return "proved impossible" if proved else "the search found no schedule"

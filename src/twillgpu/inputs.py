@@ -159,6 +159,13 @@ def carried_limits(loaded: Loaded) -> PriceOptions:
     return options_of(loaded.graph.limits)
 
 
+def kernel_of(loaded: Loaded) -> Kernel:
+    """Return the kernel that is scheduled; raises ``InputError`` for graph JSON, which has none."""
+    if loaded.kernel is None:
+        raise InputError(loaded.source, "graph JSON has no kernel", "give the kernel itself (.py, .ttgir or .mlir)")
+    return loaded.kernel
+
+
 def read_text(path: Path) -> str:
     """Return a JSON file's text; raises ``InputError`` for whatever cannot be read or is empty."""
     _check_exists(path)

@@ -10,14 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from twillgpu.api import find_schedule
+from twillgpu.api import Scheduled, take_schedule
 from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import PriceOptions
 from twillgpu.errors import InputError, TwillError, UnsupportedError
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.inputs import GRAPH_SUFFIX, Loaded, Priced, SourceOptions, carried_limits, load_source, price_loaded
-from twillgpu.lower.lower import lower
 from twillgpu.machine.load import load, names
 from twillgpu.schedule.record import Schedule, SearchResult
 from twillgpu.simulate.arguments import trips_of
@@ -31,8 +30,7 @@ from twillgpu.tune.floor import Work, graph_block, graph_floor, kernel_floor, mi
 from twillgpu.tune.journal import Journal
 from twillgpu.tune.record import LAUNCH, SPECIAL, SUBTILE, Axis, Outcome, Progress, Question, Status, Task, Tuned
 from twillgpu.tune.space import check_question, file_digest, product, tasks_of
-from twillgpu.verify import check
-from twillgpu.verify.record import Verified
+from twillgpu.view.limit import limit_reached
 
 KEPT = 64
 """Captured kernels that a worker keeps: solving a candidate needs what bounding it has captured."""
@@ -241,7 +239,7 @@ def _bounded(task: Task, kept: list[_Prepared]) -> Outcome:
 
 def _solved(task: Task, prepared: _Prepared | None) -> Outcome:
     ready = _ready(task, prepared or _loaded(task))
-    result = find_schedule(ready.priced, task.question.search).result
+    found = take_schedule(ready.priced, options=task.question.search)
     row = Outcome(
         candidate=task.candidate,
         status="solved",
@@ -250,19 +248,19 @@ def _solved(task: Task, prepared: _Prepared | None) -> Outcome:
         blocks=task.blocks,
         waves=waves(ready.priced.loaded.machine, task.blocks),
     )
-    if result.schedule is None:
-        status: Status = "infeasible" if result.status == "infeasible" else "limit"
-        return replace(row, status=status, reason=_no_schedule(result))
-    row = _with_schedule(row, result, result.schedule)
+    assert found.result is not None  # noqa: S101  # it was searched
+    if found.verified is None:
+        return _no_schedule(row, found.result)
+    row = _with_schedule(row, found.result, found.verified.schedule)
     if ready.kernel is None:
-        return _by_schedule(row, ready, result.schedule)
-    return _by_simulation(row, ready, ready.kernel, result)
+        return _by_schedule(row, ready, found.verified.schedule)
+    return _by_simulation(row, ready, found)
 
 
-def _no_schedule(result: SearchResult) -> str:
+def _no_schedule(row: Outcome, result: SearchResult) -> Outcome:
     if result.status == "infeasible":
-        return result.bound_reason or "no schedule exists; twillgpu explain says why"
-    return f"the search reached its limit ({result.limit}) before it found a schedule"
+        return replace(row, status="infeasible", reason=result.bound_reason or "no schedule exists")
+    return replace(row, status="limit", reason=f"no schedule was found, {limit_reached(result)}")
 
 
 def _with_schedule(row: Outcome, result: SearchResult, schedule: Schedule) -> Outcome:
@@ -295,8 +293,8 @@ def _by_schedule(row: Outcome, ready: _Ready, schedule: Schedule) -> Outcome:
     )
 
 
-def _by_simulation(row: Outcome, ready: _Ready, kernel: Kernel, result: SearchResult) -> Outcome:
-    steady, time_ = _simulated(ready, kernel, result)
+def _by_simulation(row: Outcome, ready: _Ready, found: Scheduled) -> Outcome:
+    steady, time_ = _simulated(ready, found)
     return replace(
         row,
         by="simulation",
@@ -309,15 +307,11 @@ def _by_simulation(row: Outcome, ready: _Ready, kernel: Kernel, result: SearchRe
     )
 
 
-def _simulated(ready: _Ready, kernel: Kernel, result: SearchResult) -> tuple[SteadyState, KernelTime]:
+def _simulated(ready: _Ready, found: Scheduled) -> tuple[SteadyState, KernelTime]:
     problem, machine, work = ready.priced.problem, ready.priced.loaded.machine, ready.work
-    assert result.schedule is not None  # noqa: S101  # the caller has looked
-    verdict = check(problem, result.schedule, max_stages=result.max_stages)
-    if not isinstance(verdict, Verified):
-        raise TwillError("search", "the schedule found breaks rules", "this is a defect: please report it")
-    program = lower(kernel, ready.priced.loaded.graph, verdict)
+    program = found.program()
     options = SimulationOptions()
     steady = steady_state(program, problem, machine, options)
     launch = Launch(trips=work.trips, blocks=work.blocks, reuse=work.reuse)
-    found, _ = kernel_time(program, problem, machine, steady, launch=launch, options=options)
-    return steady, found
+    time_, _ = kernel_time(program, problem, machine, steady, launch=launch, options=options)
+    return steady, time_

@@ -24,7 +24,7 @@ HOPPER = ["emit", GEMM, "--machine", "h100"]
 
 def test_a_graph_has_no_kernel(capsys: Captured) -> None:
     assert run(["emit", str(FIGURE_1)]) == 1
-    assert "graph JSON has no kernel to emit; give the .py file with the kernel" in capsys.readouterr().err
+    assert "graph JSON has no kernel; give the kernel itself (.py, .ttgir or .mlir)" in capsys.readouterr().err
 
 
 def test_ampere_is_declined_with_the_reason(capsys: Captured) -> None:

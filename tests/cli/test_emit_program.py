@@ -83,7 +83,7 @@ def test_ops_that_start_together_are_in_the_order_of_their_dependences(capsys: C
 
 def test_a_graph_has_no_program(capsys: Captured) -> None:
     assert run(["schedule", str(FIGURE_1), "--emit", "program"]) == 1
-    assert "graph JSON has no kernel to make a program of; ask for pipelined-ir" in capsys.readouterr().err
+    assert "graph JSON has no kernel; give the kernel itself (.py, .ttgir or .mlir)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stage", ["program", "pipelined-ir"])
@@ -91,7 +91,7 @@ def test_nothing_is_printed_where_there_is_no_schedule(capsys: Captured, stage: 
     status = run(["schedule", str(REGISTER_LIMITED), "--stages", "1", "--registers", "40", "--emit", stage])
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
-    assert "no schedule was found; twillgpu explain says why" in err
+    assert "no schedule of at most 1 stage exists at any interval; twillgpu explain says why" in err
 
 
 def test_a_file_that_is_no_program_is_an_error_with_its_line(capsys: Captured, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_schedule_file_and_json(capsys: Captured, tmp_path: Path) -> None:
 
 def test_a_graph_has_nothing_to_run(capsys: Captured) -> None:
     assert run(["emulate", str(FIGURE_1)]) == 1
-    assert "graph JSON has no kernel that could be run; give the kernel" in capsys.readouterr().err
+    assert "graph JSON has no kernel; give the kernel itself (.py, .ttgir or .mlir)" in capsys.readouterr().err
 
 
 def test_trips_are_numbers(capsys: Captured) -> None:

@@ -66,7 +66,7 @@ def test_stages_before_the_search_have_text_and_json(capsys: Captured, stage: st
 
 def test_a_graph_file_has_no_kernel_to_emit(capsys: Captured) -> None:
     assert run(["schedule", str(FIGURE_1), "--emit", "kernel"]) == 1
-    assert "graph JSON has no kernel; ask for another stage than kernel" in capsys.readouterr().err
+    assert "graph JSON has no kernel; give the kernel itself (.py, .ttgir or .mlir)" in capsys.readouterr().err
 
 
 def test_fewer_registers_cost_cycles_and_unlimited_ones_none(capsys: Captured) -> None:

@@ -62,7 +62,7 @@ def test_without_a_trip_count_the_report_says_how_to_give_one(capsys: Captured, 
 
 def test_a_graph_has_nothing_to_simulate(capsys: Captured) -> None:
     assert run(["simulate", str(FIGURE_1)]) == 1
-    assert "graph JSON has no kernel that could be simulated; give the kernel" in capsys.readouterr().err
+    assert "graph JSON has no kernel; give the kernel itself (.py, .ttgir or .mlir)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_files_are_not_overwritten_unasked(capsys: Captured, tmp_path: Path) -> 
         (["--as", "gantt", "-o", "a.pdf"], "gantt is drawn as SVG or PNG; name a file that ends in .svg or .png"),
         (["--as", "modulo", "-o", "a.png"], "modulo is no drawing"),
         (["--json", "--as", "graph"], "it gives the data of the interactive report; leave out --as graph"),
-        (["--as", "trace"], "graph JSON has no kernel that could be simulated; give the kernel"),
+        (["--as", "trace"], "graph JSON has no kernel; give the kernel itself (.py, .ttgir or .mlir)"),
         (["--schedule", "nowhere.json"], "nowhere.json: no such file"),
         (["--as", "pie"], "'pie' is not one of"),
     ],
@@ -127,14 +127,16 @@ def test_a_schedule_from_a_file_is_drawn_if_it_keeps_every_rule(capsys: Captured
         document.pop(key, None)
     file.write_text(json.dumps(document), encoding="utf-8")
     assert run(["view", str(FIGURE_1), "--schedule", str(file)]) == 1
-    assert "the schedule breaks rules; twillgpu verify says which" in capsys.readouterr().err
+    assert "the schedule has 3 violations, first dependence" in capsys.readouterr().err
 
 
 def test_infeasible_is_status_2_and_nothing_is_drawn(capsys: Captured, tmp_path: Path) -> None:
     file = tmp_path / "a.html"
     arguments = [str(REGISTER_LIMITED), "--stages", "1", "--registers", "40"]
     assert run(["view", *arguments, "-o", str(file)]) == 2
-    assert "no schedule was found; twillgpu explain says why" in capsys.readouterr().err
+    assert (
+        "no schedule of at most 1 stage exists at any interval; twillgpu explain says why" in capsys.readouterr().err
+    )
     assert not file.exists()
 
 

@@ -35,11 +35,13 @@ class ScheduleFile:
         schedule: the schedule.
         stages: the number of stages that the file claims for it, if any.
         limits: limits and rules under which it was made, if the file records them.
+        where: the file, for messages.
     """
 
     schedule: Schedule
     stages: int | None
     limits: PriceOptions | None = None
+    where: str = "schedule"
 
 
 def schedule_to_json(problem: Problem, result: SearchResult, limits: PriceOptions | None = None) -> dict[str, object]:
@@ -110,7 +112,7 @@ def read_schedule_file(text: str, where: str) -> ScheduleFile:
     schedule = _schedule(root)
     _check_stages(root, schedule)
     limits = recorded_limits(root.child("search").child("options"))
-    return ScheduleFile(schedule=schedule, stages=_claim(root, "stages"), limits=limits)
+    return ScheduleFile(schedule=schedule, stages=_claim(root, "stages"), limits=limits, where=where)
 
 
 def hash_mismatches(problem: Problem, schedule: Schedule) -> tuple[str, ...]:
