@@ -149,7 +149,7 @@ def test_an_emitted_kernel_that_fails_leaves_the_original(
 
     def broken(*given: Any) -> Any:
         emission = launch(*given)
-        source = emission.source.replace('    """Launch with', '    raise ValueError(\'no\')\n    """Launch with')
+        source = emission.source.replace("    check_options(options)\n", "    raise ValueError('no')\n")
         assert source != emission.source
         return type(emission)(source=source, ii_cycles=emission.ii_cycles)
 

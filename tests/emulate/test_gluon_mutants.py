@@ -14,7 +14,7 @@ import pytest
 from source_mutants import Mutant, mutants
 
 from twillgpu.emulate.gluon.rounding import is_rounding, roundoff
-from twillgpu.emulate.gluon.source import run_source
+from twillgpu.emulate.gluon.source import descriptor_blocks, run_source
 from twillgpu.emulate.inputs import Inputs, Outputs, element_type, is_tensor
 from twillgpu.emulate.reference import run
 from twillgpu.emulate.sample import sample_inputs
@@ -52,7 +52,7 @@ def is_noticed(name: str, machine: str, path: str) -> bool:
     unit = roundoff(kernel)
     for inputs, wanted in cases(name, machine):
         try:
-            found = run_source(path, inputs, types)
+            found = run_source(path, inputs, types, blocks=descriptor_blocks(kernel))
         except TwillError:
             return True
         if not found.sound:

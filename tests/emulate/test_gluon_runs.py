@@ -86,7 +86,8 @@ def test_triton_need_not_be_installed() -> None:
         "ones = np.ones((128, 64), np.float16)\n"
         "inputs = Inputs(tensors={'a_desc': ones, 'b_desc': np.ones((64, 256), np.float16),\n"
         "                         'c_desc': np.zeros((128, 256), np.float16)}, scalars={'K': 64})\n"
-        "found = run_source(sys.argv[1], inputs, dict.fromkeys(inputs.tensors, 'f16'))\n"
+        "blocks = {'a_desc': (128, 64), 'b_desc': (64, 256), 'c_desc': (128, 256)}\n"
+        "found = run_source(sys.argv[1], inputs, dict.fromkeys(inputs.tensors, 'f16'), blocks=blocks)\n"
         "assert found.sound and (found.outputs['c_desc'] == 64).all()\n"
     )
     subprocess.run([sys.executable, "-c", code, path], check=True, cwd=Path(path).parent)  # noqa: S603  # our own code

@@ -14,6 +14,7 @@ from twillgpu.frontend.convert import ConvertOptions, convert
 from twillgpu.frontend.generic import parse_generic
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.lowering import CAPABILITIES, kernel_to_generic
+from twillgpu.frontend.specialised import parameters_of
 from twillgpu.machine.record import Machine
 
 
@@ -44,6 +45,7 @@ def captured(bound: Bound, machine: Machine) -> Kernel:
             source_lines=tuple(line.rstrip("\n") for line in linecache.getlines(code.co_filename)),
             arguments=bound.values,
             remarks=bound.remarks,
+            parameters=parameters_of(bound),
         ),
     )
 

@@ -53,9 +53,9 @@ class Launcher:
             hook(*args, **kwargs)
         shape = grid(call.arguments) if callable(grid) else grid
         if ready.worked:
-            return ready.launch(shape, **call.arguments)
+            return ready.launch(shape, **call.arguments, **call.options)
         try:
-            launched = ready.launch(shape, **call.arguments)
+            launched = ready.launch(shape, **call.arguments, **call.options)
         except Exception as error:  # noqa: BLE001  # whatever is said of the new source, the original may still do
             first = (str(error).strip().splitlines() or [""])[0]
             ready.launch = None

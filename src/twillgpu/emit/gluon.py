@@ -8,16 +8,13 @@ from dataclasses import dataclass
 
 from twillgpu.emit.frame import BARRIERS, Frame
 from twillgpu.emit.group import INDENT, GroupWriter
-from twillgpu.emit.launcher import launcher
+from twillgpu.emit.launcher import annotation, launcher, pointee, scalar
 from twillgpu.emit.layouts import layout, parent
 from twillgpu.emit.preamble import WORD, preamble
 from twillgpu.emit.quotas import filled
 from twillgpu.emit.storage import allocations, barrier_places
 from twillgpu.emit.wrapping import WIDTH, wrapped_lines
-from twillgpu.frontend.kernel import KernelValue
 from twillgpu.lower.record import GroupProgram, WarpProgram
-
-_POINTEE = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +111,9 @@ def _kernel(
     passed: dict[str, tuple[str, ...]],
     stored: Sequence[str],
 ) -> Iterator[str]:
-    yield from ("", "", "@gluon.jit", f"def {kernel_name(frame.program)}({', '.join(_in_use(frame, passed))}):")
+    notes = {frame.names.name(value.name): annotation(value) for value in frame.program.kernel.arguments}
+    parameters = ", ".join(f"{name}{notes.get(name, '')}" for name in _in_use(frame, passed))
+    yield from ("", "", "@gluon.jit", f"def {kernel_name(frame.program)}({parameters}):")
     yield from (f"{INDENT}{line}" for line in stored)
     yield f"{INDENT}gl.warp_specialize("
     yield f"{INDENT * 2}["
@@ -139,26 +138,15 @@ def _compiled(
     program = frame.program
     yield from ("", "", "# How to compile it without a GPU.", f"KERNEL = {kernel_name(program)}", "SIGNATURE = {")
     for (argument, shape, text), name in sorted(frame.descriptors.items(), key=lambda item: item[1]):
-        element = _pointee(frame.types[argument].dtype)
+        element = pointee(frame.types[argument].dtype)
         sizes = ",".join(map(str, shape))
         yield f'{INDENT}"{name}": f"tensordesc<{element}[{sizes}],{{{frame.layouts.name(text, name)}.value!r}}>",'
     for argument, name in sorted(frame.bases.items(), key=lambda item: item[1]):
-        yield f'{INDENT}"{name}": "*{_pointee(frame.types[argument].dtype)}",'
+        yield f'{INDENT}"{name}": "*{pointee(frame.types[argument].dtype)}",'
     for value in program.kernel.arguments:
         if frame.names.name(value.name) in parameters and value.type.space != "descriptor":
-            yield f'{INDENT}"{frame.names.name(value.name)}": "{_scalar(value)}",'
+            yield f'{INDENT}"{frame.names.name(value.name)}": "{scalar(value)}",'
     yield from ("}", "CONSTANTS = {}", "ATTRIBUTES = {}", f"NUM_WARPS = {groups[0].warps}")
     yield f'TARGET = "{program.kernel.target}"'
     quoted = ", ".join(f'"{names[group.name]}"' for group in groups)
     yield f"GROUPS = ({quoted}{',' * (len(groups) == 1)})"
-
-
-def _pointee(name: str) -> str:
-    return _POINTEE.get(name, name)
-
-
-def _scalar(value: KernelValue) -> str:
-    kind = value.type.dtype
-    if kind.startswith("ptr<"):
-        return f"*{_pointee(kind[4:-1])}"
-    return _pointee(kind)

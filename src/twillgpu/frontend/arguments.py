@@ -22,11 +22,13 @@ ELEMENTS = (
 )  # fmt: skip
 """Element types by Triton's names."""
 
-_LONG_NAMES = {
+LONG_NAMES = {
     "bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float64": "fp64", "f16": "fp16", "f32": "fp32",
     "f64": "fp64", "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8",
     "uint16": "u16", "uint32": "u32", "uint64": "u64", "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5",
 }  # fmt: skip
+"""Names that array libraries have for them."""
+
 _HINT = re.compile(r"(.+?)(?::(\d+))?", re.DOTALL)
 _TILE = re.compile(r"(\w+)\s*\[([^\]]*)\]")
 _DESCRIPTOR = re.compile(r"tensordesc<\s*(.*?)\s*>", re.DOTALL)
@@ -104,9 +106,9 @@ def _number(text: str) -> int | float | None:
 
 
 def _element(name: str, where: str) -> str:
-    element = _LONG_NAMES.get(name, name)
+    element = LONG_NAMES.get(name, name)
     if element not in ELEMENTS:
-        hint = nearest(name, (*ELEMENTS, *_LONG_NAMES))
+        hint = nearest(name, (*ELEMENTS, *LONG_NAMES))
         raise InputError(
             where,
             f"unknown argument type {name!r}",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from twillgpu.errors import InputError, UnsupportedError
+from twillgpu.frontend.kernel import Parameter
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.frontend.process import run_worker
 
@@ -25,13 +26,14 @@ _DIAGNOSTIC = re.compile(r'^(?:loc\()?"?([^"\n]+?)"?:(\d+):\d+\)?: error: (.+)$'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """TTGIR in generic form, the kernel's name and the declared loop, known integer arguments, and remarks."""
+    """TTGIR in generic form, the kernel's name and the declared loop, known integers, remarks, parameters."""
 
     text: str
     kernel: str | None = None
     loop: int | None = None
     values: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
 
 
 def capture(path: Path, target: str, options: LoadOptions | None) -> Captured:
@@ -53,7 +55,8 @@ def capture(path: Path, target: str, options: LoadOptions | None) -> Captured:
         raise _crashed(path, done) from None
     if "error" in answer:
         raise _error(answer, done.stderr)
-    return Captured(**{**answer, "remarks": tuple(answer["remarks"])})
+    parameters = tuple(Parameter(**one) for one in answer["parameters"])
+    return Captured(**{**answer, "remarks": tuple(answer["remarks"]), "parameters": parameters})
 
 
 def _error(answer: dict[str, Any], stderr: str) -> InputError | UnsupportedError:

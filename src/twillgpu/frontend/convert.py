@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from twillgpu.errors import InputError
 from twillgpu.frontend.generic import MlirModule, MlirOp, MlirValue
 from twillgpu.frontend.hoist import Hoisted, hoist
-from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, TileType
+from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, Parameter, TileType
 from twillgpu.frontend.location import user_frame
 from twillgpu.frontend.loops import COMBINING_OPCODES, Parts, cut, function_name
 from twillgpu.frontend.naming import Hinted, Names, argument_names
+from twillgpu.frontend.parameters import counted_on
 from twillgpu.frontend.regions import RegionBuilder, body_opcodes, kernel_attributes
 from twillgpu.frontend.tile_types import tile_type
 from twillgpu.frontend.trips import trip_count
@@ -35,6 +36,7 @@ class ConvertOptions:
         source_lines: the lines of the user's file, to read the loop variable's name where debug information lacks it.
         arguments: values of scalar arguments that are known, by name; they may give the trip count.
         remarks: remarks made so far.
+        parameters: the parameters of the function as it was specialised.
     """
 
     where: str
@@ -45,6 +47,7 @@ class ConvertOptions:
     source_lines: tuple[str, ...] = ()
     arguments: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
 
 
 def convert(module: MlirModule, options: ConvertOptions) -> Kernel:
@@ -55,7 +58,7 @@ def convert(module: MlirModule, options: ConvertOptions) -> Kernel:
     """
     target = _target(module, options)
     parts = cut(module, where=options.where, kernel=options.kernel, loop=options.loop)
-    return _Conversion(module, options, parts).kernel(target)
+    return counted_on(_Conversion(module, options, parts).kernel(target))
 
 
 def _target(module: MlirModule, options: ConvertOptions) -> str:
@@ -109,6 +112,7 @@ class _Conversion:
             after=self.ops(self.parts.after),
             source_file=self.options.source_file,
             remarks=(*self.options.remarks, *self.own_remarks()),
+            parameters=self.options.parameters,
         )
 
     def hint(self, location: str) -> str:

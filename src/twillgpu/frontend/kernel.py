@@ -128,6 +128,29 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter of the ``@triton.jit`` function, or option of its launch, as the kernel was specialised.
+
+    Attributes:
+        name: name of the parameter.
+        type: type by Triton's name (``*fp16``, ``i32``, ``tensordesc<fp16[128,64]>``), or ``constexpr``: also of an
+            argument that Triton made a constant, such as a 1; ``option`` of an option of the launch (``num_warps``,
+            which sub-tiling changes in the kernel).
+        value: of a ``constexpr`` or ``option`` its value as a Python literal: of what has none (a type, a
+            function) the name.
+        default: the default of the function's signature as a Python literal, empty where there is none.
+        aligned: whether the kernel counts on a multiple of 16 (bytes for a pointer): it is, and addresses that the
+            kernel computes depend on it.
+    """
+
+    name: str
+    type: str
+    value: str = ""
+    default: str = ""
+    aligned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """A kernel for one target.
 
@@ -141,6 +164,8 @@ class Kernel:
         after: ops after the loop, in order.
         source_file: the user's file, relative to the working folder where possible.
         remarks: what the front end decided and the user should know (config chosen, stubs, hoists).
+        parameters: the parameters of the function with the constants, which are no arguments; empty where the kernel
+            comes from TTGIR text.
     """
 
     name: str
@@ -152,3 +177,4 @@ class Kernel:
     after: tuple[KernelOp, ...]
     source_file: str = ""
     remarks: tuple[str, ...] = field(default=())
+    parameters: tuple[Parameter, ...] = field(default=())

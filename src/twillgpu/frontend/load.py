@@ -97,6 +97,7 @@ def _converted(source: Path, target: str, options: LoadOptions, captured: Captur
             source_lines=tuple(text.splitlines()),
             arguments=captured.values,
             remarks=captured.remarks,
+            parameters=captured.parameters,
         ),
     )
 

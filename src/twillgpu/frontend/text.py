@@ -8,6 +8,8 @@
     file "examples/attention_fwd.py"
     remark "the schedule decides instead of num_stages"
     layout #nvidia_mma = "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0}>"
+    parameter seq_len: "i32" aligned
+    parameter BLOCK_M: "constexpr" value "128" default "64"
     argument q_desc: descriptor<128x128xf16, #nvmma_shared>
     before
       block = tt.get_program_id() {axis = 0 : i32} -> scalar<i32> @ attention_fwd.py:22
@@ -33,7 +35,18 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar, get_args
 
 from twillgpu.frontend.check import check_kernel
-from twillgpu.frontend.kernel import Carried, Kernel, KernelOp, KernelValue, Loop, Region, Space, SubTile, TileType
+from twillgpu.frontend.kernel import (
+    Carried,
+    Kernel,
+    KernelOp,
+    KernelValue,
+    Loop,
+    Parameter,
+    Region,
+    Space,
+    SubTile,
+    TileType,
+)
 from twillgpu.frontend.scanner import Scanner
 from twillgpu.frontend.type_text import layout_aliases, print_type, read_layout, read_type
 
@@ -81,6 +94,7 @@ class _Printer:
         yield f"file {json.dumps(kernel.source_file)}"
         yield from (f"remark {json.dumps(remark)}" for remark in kernel.remarks)
         yield from (f"layout {alias} = {json.dumps(layout)}" for layout, alias in self.layouts.items())
+        yield from map(_parameter, kernel.parameters)
         yield from (f"argument {self.value(argument)}" for argument in kernel.arguments)
         yield from ("before", *map(self.op, kernel.before))
         yield from self.loop(kernel.loop)
@@ -138,6 +152,13 @@ class _Printer:
         return print_type(kind, self.layouts)
 
 
+def _parameter(parameter: Parameter) -> str:
+    texts = (("value", parameter.value), ("default", parameter.default))
+    rest = "".join(f" {name} {json.dumps(text)}" for name, text in texts if text)
+    aligned = " aligned" if parameter.aligned else ""
+    return f"parameter {_quoted(_WORD, parameter.name)}: {json.dumps(parameter.type)}{rest}{aligned}"
+
+
 def _source(source: str) -> str:
     return f" @ {_quoted(_SOURCE, source)}" if source else ""
 
@@ -176,6 +197,7 @@ class _Parser:
         source_file = scan.json_string("a file name")
         remarks = self.many("remark", lambda: scan.json_string("a remark"))
         self.many("layout", self.layout)
+        parameters = self.many("parameter", self.parameter)
         arguments = self.many("argument", self.value)
         scan.expect("before")
         before = self.ops()
@@ -194,7 +216,18 @@ class _Parser:
             after=after,
             source_file=source_file,
             remarks=remarks,
+            parameters=parameters,
         )
+
+    def parameter(self) -> Parameter:
+        name = self.word()
+        self.scan.expect(":")
+        kind = self.scan.json_string("a type")
+        value, default = (self.text_after(word) for word in ("value", "default"))
+        return Parameter(name=name, type=kind, value=value, default=default, aligned=self.keyword("aligned"))
+
+    def text_after(self, keyword: str) -> str:
+        return self.scan.json_string("a value") if self.keyword(keyword) else ""
 
     def many(self, keyword: str, item: Callable[[], Item]) -> tuple[Item, ...]:
         found: list[Item] = []

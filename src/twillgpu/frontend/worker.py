@@ -6,6 +6,7 @@ its standard output; all that the file or Triton print goes to standard error.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -18,9 +19,11 @@ from triton.compiler.errors import CompilationError
 
 from twillgpu.errors import InputError, TwillError, UnsupportedError
 from twillgpu.frontend.binding import Bound, bind
+from twillgpu.frontend.capture import Captured
 from twillgpu.frontend.jit_kernels import choose
 from twillgpu.frontend.launch import LoadOptions
 from twillgpu.frontend.lowering import CAPABILITIES, kernel_to_generic, text_to_generic
+from twillgpu.frontend.specialised import parameters_of
 from twillgpu.frontend.user_module import import_file
 
 _OF_THE_LAUNCH = (ValueError, TypeError, AssertionError, KeyError, IndexError)
@@ -42,7 +45,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     path = Path(request["path"])
     try:
         if request["options"] is None:
-            return {"text": text_to_generic(path), "remarks": [], "values": {}, "kernel": None, "loop": None}
+            return dataclasses.asdict(Captured(text=text_to_generic(path)))
         return _capture(path, request["target"], _options(request["options"]))
     except TwillError as error:
         kind = "unsupported" if isinstance(error, UnsupportedError) else "input"
@@ -73,6 +76,7 @@ def _capture(path: Path, target: str, options: LoadOptions) -> dict[str, Any]:
         "loop": bound.loop,
         "values": bound.values,
         "remarks": [*user.remarks, *bound.remarks],
+        "parameters": [dataclasses.asdict(one) for one in parameters_of(bound)],
     }
 
 

@@ -115,7 +115,7 @@ class JitFunction:
         extents = tuple(int(size) for size in (grid(arguments) if callable(grid) else grid))
         whole = (*extents, 1, 1, 1)[:3]
         on_device = {
-            name: plain(value) if "constexpr" in str(kinds.get(name, "")) else _argument(value)
+            name: plain(value) if "constexpr" in str(kinds.get(name, "")) else _argument(value, kinds.get(name))
             for name, value in arguments.items()
         }
         for program in blocks((whole[0], whole[1], whole[2])):
@@ -140,8 +140,8 @@ class JitFunction:
             self.runtime.enter(None)
 
 
-def _argument(value: Given) -> Given:
-    """Return an argument of a launch as the kernel sees it."""
+def _argument(value: Given, annotation: Given) -> Given:
+    """Return an argument of a launch as the kernel sees it; an annotation says of which type a number is."""
     given = plain(value)
     if isinstance(given, HostTensor):
         return Tile(scalar(given.address, DType(name="i64", triton="int64")).values, pointer_to(given.dtype))
@@ -154,4 +154,6 @@ def _argument(value: Given) -> Given:
             pad_nan=given.padding == "nan",
         )
         return TiledDescriptor(described, given.block_shape, given.base.dtype, given.layout)
-    return scalar(given) if isinstance(given, bool | int | float) else given
+    if not isinstance(given, bool | int | float):
+        return given
+    return scalar(given, annotation if isinstance(annotation, DType) else None)

@@ -12,7 +12,7 @@ import numpy as np
 
 from twillgpu.emulate.gluon.dtypes import DType, of_mlir
 from twillgpu.emulate.gluon.given import Given
-from twillgpu.emulate.gluon.host import HostTensor, Launches
+from twillgpu.emulate.gluon.host import HostTensor, Launches, TensorDescriptor
 from twillgpu.emulate.gluon.rounding import is_rounding, roundoff
 from twillgpu.emulate.gluon.stand_in import VERSIONS, load_source
 from twillgpu.emulate.inputs import Inputs, Outputs, element_type, is_tensor
@@ -78,6 +78,7 @@ def run_source(
     types: Mapping[str, str],
     scheduler: Callable[[], Scheduler] | None = None,
     version: str = VERSIONS[-1],
+    blocks: Mapping[str, tuple[int, ...]] | None = None,
 ) -> SourceRun:
     """Run a source file's ``launch`` on the CPU, every block of the grid after the other.
 
@@ -87,6 +88,7 @@ def run_source(
         types: element type (MLIR's name) of each tensor.
         scheduler: makes the scheduler of each block; by default chance with seed 0.
         version: version of Triton whose names the file finds.
+        blocks: of the tensors that are given as TMA descriptors the blocks that the original kernel has.
 
     Raises:
         InputError: the file has no launcher, an argument is missing, an access leaves its memory; with the line.
@@ -100,7 +102,7 @@ def run_source(
         launch = names.get(LAUNCHER)
         if not callable(launch):
             raise InputError(path, f"it has no function {LAUNCHER!r}", "give a file that twillgpu emit wrote")
-        launch(inputs.grid, **_arguments(launch, inputs, tensors))
+        launch(inputs.grid, **_arguments(launch, inputs, {**tensors, **_descriptors(tensors, blocks or {})}))
     outcomes = launches.outcomes
     return SourceRun(
         outputs={name: _contents(memory, tensor) for name, tensor in tensors.items()},
@@ -128,11 +130,16 @@ def check_source(
         wanted = run(kernel, inputs)
         for version, scheduler in _runs(options):
             tell(f"{trips} trips, {scheduler().name}, names of Triton {version}")
-            runs.append(run_source(path, inputs, types, scheduler, version))
+            runs.append(run_source(path, inputs, types, scheduler, version, descriptor_blocks(kernel)))
             if runs[-1].deadlock is None:
                 found = differences(wanted, runs[-1].outputs, (trips,), scheduler().name)
                 wrong += [(one, is_rounding(wanted[one.output], runs[-1].outputs[one.output], unit)) for one in found]
     return _report(options, runs, wrong, time.perf_counter() - started)
+
+
+def descriptor_blocks(kernel: Kernel) -> dict[str, tuple[int, ...]]:
+    """Return the blocks of the arguments that are TMA descriptors."""
+    return {one.name: one.type.shape for one in kernel.arguments if one.type.space == "descriptor"}
 
 
 @contextmanager
@@ -169,14 +176,22 @@ def _contents(memory: GlobalMemory, tensor: HostTensor) -> Array:
     return np.array(format_of(tensor.dtype.name).decode(bits)).reshape(tensor.shape)
 
 
-def _arguments(launch: Callable[..., Given], inputs: Inputs, tensors: Mapping[str, HostTensor]) -> dict[str, Given]:
+def _descriptors(
+    tensors: Mapping[str, HostTensor], blocks: Mapping[str, tuple[int, ...]]
+) -> dict[str, TensorDescriptor]:
+    return {name: TensorDescriptor.from_tensor(tensors[name], block, None) for name, block in blocks.items()}
+
+
+def _arguments(launch: Callable[..., Given], inputs: Inputs, tensors: Mapping[str, Given]) -> dict[str, Given]:
+    """Return what the launcher needs; what has a default and is not given keeps it."""
     code = launch.__code__
     wanted = code.co_varnames[1 : code.co_argcount]
+    needed = wanted[: len(wanted) - len(launch.__defaults__ or ())]
     given = {**{name: value for name, value in inputs.scalars.items() if "." not in name}, **tensors}
-    missing = [name for name in wanted if name not in given]
+    missing = [name for name in needed if name not in given]
     if missing:
         raise InputError(code.co_filename, f"launch needs {', '.join(missing)}", "give a value for each")
-    return {name: given[name] for name in wanted}
+    return {name: given[name] for name in wanted if name in given}
 
 
 def _runs(options: SourceOptions) -> Iterator[tuple[str, Callable[[], Scheduler]]]:
