@@ -89,7 +89,8 @@ def _groups_for(problem: Problem, op: PricedOp, teams: Teams) -> range:
 
 
 def _legal(problem: Problem, teams: Teams) -> bool:
-    pairs = [pair for pair in problem.legality if pair.first in teams and pair.second in teams]
+    known = [pair for pair in problem.legality if pair.first in teams and pair.second in teams]
+    pairs = [pair for pair in known if pair.relation != "pause"]
     if any((teams[pair.first] == teams[pair.second]) != (pair.relation == "together") for pair in pairs):
         return False
     held = {op.name for op in problem.ops if op.value is not None and op.value.space == "registers"}

@@ -346,11 +346,23 @@ def _residents(draw: st.DrawFn, names: list[str]) -> tuple[Resident, ...]:
 
 
 @st.composite
+def _pauses(draw: st.DrawFn, names: list[str]) -> tuple[LegalPair, ...]:
+    ends = st.lists(st.sampled_from(names), min_size=2, max_size=2, unique=True)
+    drawn = draw(st.lists(st.tuples(ends, st.integers(min_value=0, max_value=1)), min_size=1, max_size=4))
+    return tuple(
+        LegalPair(rule="tiny_pause", relation="pause", first=first, second=second, distance=distance)
+        for (first, second), distance in drawn
+    )
+
+
+@st.composite
 def _legality(draw: st.DrawFn, names: list[str]) -> tuple[LegalPair, ...]:
     pair = draw(st.lists(st.sampled_from(names), min_size=2, max_size=2, unique=True)) if len(names) > 1 else []
-    relation = draw(st.sampled_from(("apart", "together", "none")))
+    relation = draw(st.sampled_from(("apart", "together", "pause", "none")))
     if not pair or relation == "none":
         return ()
+    if relation == "pause":
+        return draw(_pauses(names))
     return (
         LegalPair(
             rule="tiny_rule",

@@ -83,9 +83,31 @@ def faults(problem: Problem, schedule: Schedule) -> set[str]:
         "legality": any(
             (run.group[pair.first] == run.group[pair.second]) != (pair.relation == "together")
             for pair in problem.legality
-        ),
+            if pair.relation != "pause"
+        )
+        or any(_restless(run, rule) for rule in {pair.rule for pair in problem.legality if pair.relation == "pause"}),
     }
     return {rule for rule, broken in checks.items() if broken}
+
+
+def _restless(run: Execution, rule: str) -> bool:
+    """Return whether a group is never, in two periods of the steady state, without a product in flight."""
+    ends: dict[str, list[int]] = defaultdict(list)
+    for pair in run.problem.legality:
+        if pair.rule == rule:
+            ends[pair.first].append(run.start[pair.second] + pair.distance * run.interval)
+    count = run.iterations() + 2
+    last = (count - 1) * run.interval
+    for group in {run.group[name] for name in ends}:
+        flying = {
+            cycle
+            for name in (name for name in ends if run.group[name] == group)
+            for turn in range(-count, count)
+            for cycle in range(run.start[name] + 1 + turn * run.interval, min(ends[name]) + 1 + turn * run.interval)
+        }
+        if all(cycle in flying for cycle in range(last - 2 * run.interval, last)):
+            return True
+    return False
 
 
 def lives(run: Execution) -> list[Life]:

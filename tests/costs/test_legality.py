@@ -54,6 +54,36 @@ def test_tensor_memory_warps_need_no_pairs() -> None:
     assert rules(graph((op("load", kind="tmem_load"),)), "tmem_warps") == ()
 
 
+def test_a_product_flies_until_software_reads_it_or_what_adds_to_it() -> None:
+    # o0 and o1 add to one accumulator, which scale rescales for the next iteration; dv is only ever added to.
+    acc, dv = value(alias="acc"), value(alias="dv")
+    ops = (
+        op("s", kind="mma", unit="tensor", result=value(), issue=0),
+        op("p", result=value()),
+        op("o0", kind="mma", unit="tensor", result=acc, issue=0),
+        op("o1", kind="mma", unit="tensor", result=acc, issue=0),
+        op("scale", result=acc),
+        op("grad", kind="mma", unit="tensor", result=dv, issue=0),
+        op("t", kind="mma", unit="tensor", result=value("tmem"), issue=0),
+    )
+    edges = (
+        edge("s", "p"),
+        edge("p", "o0"),
+        edge("o0", "o1"),
+        edge("o1", "scale", 1),
+        edge("scale", "o0"),
+        edge("grad", "grad", 1),
+        edge("p", "grad"),
+        edge("t", "p"),
+    )
+    pairs = rules(graph(ops, edges), "wgmma_pause")
+    assert [(one.relation, one.first, one.second, one.distance) for one in pairs] == [
+        ("pause", "s", "p", 0),
+        ("pause", "o0", "scale", 1),
+        ("pause", "o1", "scale", 1),
+    ]
+
+
 def test_a_lifted_rule_does_not_apply() -> None:
     found = graph((op("a", result=value()), op("c")), (edge("a", "c", 1),))
     assert len(rules(found, "carried_registers")) == 1

@@ -57,6 +57,29 @@ def limited(per_thread: int, per_sm: int = 65536, **more: int) -> Problem:
     return replace(LIVE, registers=Registers(per_thread=per_thread, per_sm=per_sm, **more))
 
 
+def flying(first: str, second: str) -> LegalPair:
+    return LegalPair(rule="tiny_pause", relation="pause", first=first, second=second)
+
+
+FLIGHT = problem([Node(name="a", latency=3), Node(name="b", latency=1)], [Dep(tail="a", head="b")], groups=ONE)
+FLIGHTS = problem(
+    [Node(name="a", latency=3), Node(name="b", latency=1), Node(name="c", latency=3), Node(name="d", latency=1)],
+    [Dep(tail="a", head="b"), Dep(tail="c", head="d")],
+    groups=ONE,
+)
+# a, b, c, d around a circuit of 3 + 1 + 3 + 1 cycles; c starts with b, a with d.
+TURNS = problem(
+    [Node(name="a", latency=4), Node(name="b", latency=0), Node(name="c", latency=4), Node(name="d", latency=0)],
+    [
+        Dep(tail="a", head="b"),
+        Dep(tail="b", head="c"),
+        Dep(tail="c", head="d"),
+        Dep(tail="d", head="a", distance=1),
+    ],
+    groups=ONE,
+)
+
+
 CASES = {
     # concurrency: second waits, so it needs a cycle in which busy does not issue: 4 + 1.
     "concurrency": (replace(WAITING, groups=ONE), 5),
@@ -67,6 +90,15 @@ CASES = {
     "warp_uniqueness with room": (replace(WAITING, groups=replace(TWO, max_warps=2)), 4),
     # legality: busy and second in one group.
     "legality together": (replace(WAITING, legality=(pair("together", "busy", "second"),)), 5),
+    # legality: a flies until b starts, 3 cycles later; the next a is issued after that. Without it, 3 + 1 cycles in
+    # 3 stages.
+    "legality pause": (replace(FLIGHT, legality=(flying("a", "b"),)), 4),
+    "legality pause, not asked for": (FLIGHT, 2),
+    # a until b, 3 cycles, and c until d, 3 cycles, in one group: both may fly together, but not by turns.
+    "legality pause of two": (replace(FLIGHTS, legality=(flying("a", "b"), flying("c", "d"))), 4),
+    # In a circuit b -> c, d -> a of the next iteration one of the two flies always, at any interval up to 8.
+    "legality pause in a circuit": (replace(TURNS, legality=(flying("a", "b"), flying("c", "d"))), 9),
+    "legality pause in two groups": (replace(TURNS, groups=TWO, legality=(flying("a", "b"), flying("c", "d"))), 8),
     # variable_latency: both loads in group 0, where late must not wait while long issues: 3 + 1.
     "variable_latency": (LOADS, 4),
     "variable_latency free": (replace(LOADS, rules=RuleOptions(variable_latency="free")), 3),

@@ -305,6 +305,32 @@ def test_legality(relation: str, words: str) -> None:
     assert words in found[0].message
 
 
+def flying(first: str, second: str, distance: int = 0) -> LegalPair:
+    return LegalPair(rule="tiny_pause", relation="pause", first=first, second=second, distance=distance)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        # mul flies from 1 to 9, where exp starts: 8 cycles are no pause in a period of 8.
+        ((flying("mul", "exp"),), "a product that software waits for is in flight in group 0: mul from cycle 1 to 9"),
+        # load flies from 0 to 1, mul from 1 to 8: the next load is issued as mul is read.
+        ((flying("load", "mul"), flying("mul", "load", 1)), "load from cycle 0 to 1, mul from cycle 1 to 8"),
+        # exp flies from 9 to 12: in its group 5 cycles are left.
+        ((flying("exp", "sum"),), ""),
+        # The first of two readers ends the flight: load of the next iteration, one cycle before exp.
+        ((flying("mul", "exp"), flying("mul", "load", 1)), ""),
+    ],
+)
+def test_a_group_needs_a_moment_without_a_product_in_flight(pairs: tuple[LegalPair, ...], message: str) -> None:
+    found = check(replace(PROBLEM, legality=pairs), SCHEDULE)
+    violations = () if isinstance(found, Verified) else found
+    assert [violation.rule for violation in violations] == (["legality"] if message else [])
+    assert all(violation.message.startswith("tiny_pause: at every moment") for violation in violations)
+    assert all(message in violation.message for violation in violations)
+    assert faults(replace(PROBLEM, legality=pairs), SCHEDULE) == ({"legality"} if message else set())
+
+
 def test_the_window_of_the_paper_is_the_unit_s_not_the_issue_s() -> None:
     # mul issues for 1 cycle but holds the tensor unit for 4: add may start at 2 by its issue, at 4 by the paper.
     case = problem(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal as Choice
 
-from twillgpu.certify import smt_limits
+from twillgpu.certify import smt_limits, smt_pauses
 from twillgpu.certify.smt_text import Moment, Text
 from twillgpu.costs.record import PricedEdge, PricedOp, Problem
 from twillgpu.schedule.record import Schedule
@@ -110,8 +110,10 @@ def _groups(text: Text, question: SmtQuestion) -> None:
 
 def _legality(text: Text, question: SmtQuestion) -> None:
     for pair in question.problem.legality:
-        same = text.same(pair.first, pair.second)
-        text.check(same if pair.relation == "together" else f"(not {same})")
+        if pair.relation != "pause":
+            same = text.same(pair.first, pair.second)
+            text.check(same if pair.relation == "together" else f"(not {same})")
+    smt_pauses.pauses(text, down=question.rounding == "down")
 
 
 def _crossing(text: Text, question: SmtQuestion) -> None:

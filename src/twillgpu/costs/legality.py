@@ -1,15 +1,16 @@
-"""What the target cannot express, as named pairs of ops that must, or must not, share a group."""
+"""What the target cannot express, as named pairs of ops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from twillgpu.costs.pauses import is_product, wgmma_pause
 from twillgpu.costs.pricing import Price
 from twillgpu.costs.record import LegalityRelation, LegalPair
 from twillgpu.errors import InputError, nearest
 from twillgpu.graph.record import DepGraph, Edge, Op
 
-_Pairs = Iterator[tuple[str, str]]
+_Pairs = Iterator[tuple[str, str, int]]
 
 
 def legal_pairs(
@@ -32,13 +33,13 @@ def legal_pairs(
 
 
 def _derived(graph: DepGraph, prices: Mapping[str, Price], rules: Iterable[str]) -> tuple[LegalPair, ...]:
-    found: dict[tuple[str, str, str], LegalPair] = {}
+    found: dict[tuple[str, str, str, int], LegalPair] = {}
     for rule in rules:
         relation, pairs = LEGALITY[rule]
-        for first, second in pairs(graph, prices):
-            pair = LegalPair(rule=rule, relation=relation, first=first, second=second)
-            low, high = sorted((first, second))
-            found.setdefault((rule, low, high), pair)
+        for first, second, distance in pairs(graph, prices):
+            pair = LegalPair(rule=rule, relation=relation, first=first, second=second, distance=distance)
+            low, high = (first, second) if relation == "pause" else sorted((first, second))
+            found.setdefault((rule, low, high, distance), pair)
     return tuple(found.values())
 
 
@@ -47,10 +48,10 @@ def _wgmma_accumulator(graph: DepGraph, prices: Mapping[str, Price]) -> _Pairs:
     first: dict[str, str] = {}
     for op in graph.ops:
         alias = _alias(op)
-        if alias is None or not (prices[op.name].accumulates or op.kind == "mma"):
+        if alias is None or not is_product(op, prices):
             continue
         if alias in first:
-            yield first[alias], op.name
+            yield first[alias], op.name, 0
         first.setdefault(alias, op.name)
 
 
@@ -65,7 +66,7 @@ def _carried_registers(graph: DepGraph, _prices: Mapping[str, Price]) -> _Pairs:
         result = ops[edge.tail].result
         carried = edge.kind == "data" and edge.distance > 0 and edge.tail != edge.head
         if carried and result is not None and result.space == "registers":
-            yield edge.tail, edge.head
+            yield edge.tail, edge.head, 0
 
 
 def _tmem_warps(_graph: DepGraph, _prices: Mapping[str, Price]) -> _Pairs:
@@ -80,21 +81,18 @@ def _mma_reader(graph: DepGraph, prices: Mapping[str, Price]) -> _Pairs:
     ops = {op.name: op for op in graph.ops}
     for edge in graph.edges:
         if _software_reads(edge, ops, prices):
-            yield edge.tail, edge.head
+            yield edge.tail, edge.head, 0
 
 
 def _software_reads(edge: Edge, ops: Mapping[str, Op], prices: Mapping[str, Price]) -> bool:
     tail, head = ops[edge.tail], ops[edge.head]
     in_tmem = tail.result is not None and tail.result.space == "tmem"
-    return edge.kind == "data" and in_tmem and _is_mma(tail, prices) and not _is_mma(head, prices)
-
-
-def _is_mma(op: Op, prices: Mapping[str, Price]) -> bool:
-    return prices[op.name].accumulates or op.kind == "mma"
+    return edge.kind == "data" and in_tmem and is_product(tail, prices) and not is_product(head, prices)
 
 
 LEGALITY: dict[str, tuple[LegalityRelation, Callable[[DepGraph, Mapping[str, Price]], _Pairs]]] = {
     "wgmma_accumulator": ("together", _wgmma_accumulator),
+    "wgmma_pause": ("pause", wgmma_pause),
     "carried_registers": ("together", _carried_registers),
     "tmem_warps": ("together", _tmem_warps),
     "mma_reader": ("apart", _mma_reader),

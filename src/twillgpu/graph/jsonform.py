@@ -54,6 +54,7 @@ _OP_OPTIONAL = (
 )
 _EDGE_OPTIONAL = ("latency_cycles", "distance", "kind", "blocking", "handoff_cycles", "read_cycles")
 _LEGALITY_REQUIRED = ("rule", "relation", "first", "second")
+_LEGALITY_OPTIONAL = ("distance",)
 _LIMITS = ("max_groups", "max_warps", "registers", "concurrency", "variable_latency", "cross_group")
 
 
@@ -103,7 +104,7 @@ def write_graph(graph: DepGraph) -> str:
     if graph.residents:
         parts.append(_lines("residents", [_resident_entry(resident) for resident in graph.residents]))
     if graph.legality is not None:
-        parts.append(_lines("legality", [asdict(pair) for pair in graph.legality]))
+        parts.append(_lines("legality", [_pair_entry(pair) for pair in graph.legality]))
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
@@ -219,13 +220,21 @@ def _legality(cursor: Cursor) -> tuple[LegalPair, ...] | None:
     return None if cursor.value is None else tuple(_pair(item) for item in cursor.items())
 
 
+def _pair_entry(pair: LegalPair) -> dict[str, object]:
+    entry = asdict(pair)
+    if not pair.distance:
+        del entry["distance"]
+    return entry
+
+
 def _pair(cursor: Cursor) -> LegalPair:
-    cursor.object(_LEGALITY_REQUIRED)
+    cursor.object(_LEGALITY_REQUIRED, _LEGALITY_OPTIONAL)
     return LegalPair(
         rule=cursor.child("rule").name(),
         relation=cast("LegalityRelation", cursor.child("relation").choice(get_args(LegalityRelation))),
         first=cursor.child("first").name(),
         second=cursor.child("second").name(),
+        distance=cursor.child("distance").integer() if cursor.has("distance") else 0,
     )
 
 

@@ -124,17 +124,21 @@ class Resident:
     users: tuple[str, ...]
 
 
-LegalityRelation = Literal["together", "apart"]
+LegalityRelation = Literal["together", "apart", "pause"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegalPair:
-    """A named legality sub-rule on two ops: they must share a group (``together``) or must not (``apart``)."""
+    """A named legality sub-rule on two ops: they must share a group (``together``) or must not (``apart``); or
+    ``first`` is in flight until ``second`` of the iteration ``distance`` later starts, and its group needs a
+    moment of the period without such ops in flight (``pause``).
+    """
 
     rule: str
     relation: LegalityRelation
     first: str
     second: str
+    distance: int = 0
 
 
 Concurrency = Literal["issue", "paper"]

@@ -1,7 +1,8 @@
 """The order of a group's steps in one period, and the local stage of each.
 
-A group executes its steps in the order of schedule time. Where its period is cut is free: the cut that needs the
-fewest local stages is taken.
+A group executes its steps in the order of schedule time. Where its period is cut is free: of the cuts at which
+fewest products that software waits for are in flight (rules of relation ``pause``), one that needs the fewest local
+stages is taken.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from twillgpu.costs.record import LegalPair
 from twillgpu.lower.orders import Order
 from twillgpu.lower.steps import Step
 
@@ -37,7 +39,12 @@ class Arrangement:
 
 
 def arrange(
-    steps: Iterable[Step], orders: Iterable[Order], interval: int, groups: int, leads: dict[str, int]
+    steps: Iterable[Step],
+    orders: Iterable[Order],
+    interval: int,
+    groups: int,
+    leads: dict[str, int],
+    pauses: Iterable[LegalPair] = (),
 ) -> Arrangement:
     """Return the order of the steps of all groups.
 
@@ -47,13 +54,14 @@ def arrange(
         interval: cycles of a period.
         groups: number of groups.
         leads: for steps whose last so many iterations must be in the epilogue.
+        pauses: products, and who ends their flight: a period is best cut where none is in flight.
     """
-    listed, wanted = tuple(steps), tuple(orders)
+    listed, wanted, flights = tuple(steps), tuple(orders), tuple(pauses)
     places: dict[str, Place] = {}
     stages: list[int] = []
     for group in range(groups):
         mine = tuple(step for step in listed if step.group == group)
-        found = _arranged(mine, wanted, interval)
+        found = _arranged(mine, wanted, interval, flights)
         least = min((place.stage for place in found.values()), default=0)
         lead = max((leads.get(name, 0) - place.stage + least for name, place in found.items()), default=0)
         shift = max(0, lead) - least
@@ -62,10 +70,24 @@ def arrange(
     return Arrangement(places=places, stages=tuple(stages))
 
 
-def _arranged(steps: tuple[Step, ...], orders: tuple[Order, ...], interval: int) -> dict[str, Place]:
+def _arranged(
+    steps: tuple[Step, ...], orders: tuple[Order, ...], interval: int, pauses: tuple[LegalPair, ...]
+) -> dict[str, Place]:
     cuts = sorted({step.time % interval for step in steps if step.base == step.name})
     options = [_cut_at(cut, steps, orders, interval) for cut in cuts]
-    return min(options, key=_length, default={})
+    handed = {step.op: step.name for step in steps if step.kind == "put"}
+    return min(options, key=lambda places: (_in_flight(places, handed, pauses), *_length(places)), default={})
+
+
+def _in_flight(places: dict[str, Place], handed: dict[str, str], pauses: tuple[LegalPair, ...]) -> int:
+    """Return the products in flight where the period is cut: their first reader is in a later step of the loop."""
+    ends: dict[str, int] = {}
+    for pair in pauses:
+        reader, distance = (pair.second, pair.distance) if pair.second in places else (handed.get(pair.first, ""), 0)
+        if pair.first in places and reader in places:
+            end = places[reader].stage + distance
+            ends[pair.first] = min(ends.get(pair.first, end), end)
+    return sum(end > places[name].stage for name, end in ends.items())
 
 
 def _length(places: dict[str, Place]) -> tuple[int, int]:

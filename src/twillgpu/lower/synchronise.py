@@ -91,7 +91,8 @@ def _arrangement(sheet: Sheet, steps: dict[str, Step], orders: tuple[Order, ...]
     for order in orders:
         if order.distance < 0:
             leads[order.head] = max(leads.get(order.head, 0), -order.distance)
-    return arrange(steps.values(), orders, sheet.interval, len(sheet.schedule.groups), leads)
+    pauses = (pair for pair in sheet.problem.legality if pair.relation == "pause")
+    return arrange(steps.values(), orders, sheet.interval, len(sheet.schedule.groups), leads, pauses)
 
 
 def _with_drains(

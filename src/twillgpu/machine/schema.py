@@ -138,7 +138,13 @@ PRICING_RULES: tuple[str, ...] = (
 )
 """Classes of op that the cost model can price."""
 
-LEGALITY_RULES: tuple[str, ...] = ("wgmma_accumulator", "carried_registers", "tmem_warps", "mma_reader")
+LEGALITY_RULES: tuple[str, ...] = (
+    "wgmma_accumulator",
+    "wgmma_pause",
+    "carried_registers",
+    "tmem_warps",
+    "mma_reader",
+)
 """Sub-rules of legality that a machine may ask for."""
 
 CONFIDENCES: tuple[str, ...] = ("V", "D", "S", "G")

@@ -116,8 +116,8 @@ class Asker:
     def plain(self) -> bool:
         """Return whether only time and units matter: one group, and no limit on registers."""
         fits = all(op.warps <= self.problem.groups.warps[-1] for op in self.problem.ops)
-        apart = any(pair.relation == "apart" for pair in self.problem.legality)
-        return self.problem.groups.max == 1 and self.problem.registers is None and fits and not apart
+        limited = any(pair.relation in ("apart", "pause") for pair in self.problem.legality)
+        return self.problem.groups.max == 1 and self.problem.registers is None and fits and not limited
 
     def rough(self, count: int) -> bool:
         """Return whether the heuristic settles the secondary objective: a model for nothing else costs too much."""

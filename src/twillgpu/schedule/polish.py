@@ -13,6 +13,7 @@ from ortools.sat.python import cp_model
 
 from twillgpu.costs.record import PricedEdge, PricedOp, Problem
 from twillgpu.schedule.lifetimes import Lifetime, Moment, buffer_lifetimes, register_lifetimes
+from twillgpu.schedule.rules_pauses import Flights, flights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,7 @@ def _orders(problem: Problem, draft: Draft, lower: int, keep: frozenset[str]) ->
     yield from _dependences(problem, draft.groups)
     yield from _unit_orders(problem, draft, lower)
     yield from _wait_orders(problem, draft)
+    yield from _pause_orders(problem, draft)
     if "registers" in keep:
         yield from _lifetime_orders(draft, register_lifetimes(problem, draft.groups))
     if "buffers" in keep:
@@ -191,6 +193,32 @@ def _wait_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
                 again = Moment(op=other.name, cycles=-1, turns=turns + 1)
                 yield _Before(earlier=issued, later=Moment(op=waiter.name))
                 yield _Before(earlier=Moment(op=waiter.name), later=again)
+
+
+def _pause_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
+    """Keep the product of each group at whose issue none is in flight, and every flight before or after its issue.
+
+    Where the period has any moment without a product in flight, the issue of the next product is one.
+    """
+    for products in flights(problem).values():
+        for group in sorted({draft.groups[name] for name in products}):
+            mine = {name: pairs for name, pairs in products.items() if draft.groups[name] == group}
+            yield from next(filter(None, (_led(draft, leader, mine) for leader in mine)), ())
+
+
+def _led(draft: Draft, leader: str, products: Flights) -> list[_Before] | None:
+    """Return the orders that keep flights apart from the issue of ``leader``, ``None`` where one is not."""
+    interval, issue = draft.ii_cycles, draft.starts[leader]
+    orders: list[_Before] = []
+    for name, pairs in products.items():
+        turns = (issue - 1 - draft.starts[name]) // interval
+        ends = [Moment(op=pair.second, cycles=1, turns=pair.distance + turns) for pair in pairs]
+        first = min(ends, key=lambda moment: moment.at(draft.starts, interval))
+        if first.at(draft.starts, interval) > issue:
+            return None
+        orders.append(_Before(earlier=first, later=Moment(op=leader)))
+        orders.append(_Before(earlier=Moment(op=leader), later=Moment(op=name, turns=turns + 1)))
+    return orders
 
 
 def wait_window(problem: Problem, op: PricedOp) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from twillgpu.costs.record import PricedEdge, PricedOp
 from twillgpu.schedule.core import Core
 from twillgpu.schedule.literals import Literal, negate
+from twillgpu.schedule.rules_pauses import pauses
 
 
 def warp_uniqueness(core: Core) -> None:
@@ -40,10 +41,12 @@ def variable_latency(core: Core) -> None:
 
 
 def legality(core: Core) -> None:
-    """Named pairs share a group, or do not."""
+    """Named pairs share a group, or do not; groups pause."""
     for pair in core.problem.legality:
-        same = core.same(pair.first, pair.second)
-        core.clauses.add(same if pair.relation == "together" else negate(same))
+        if pair.relation != "pause":
+            same = core.same(pair.first, pair.second)
+            core.clauses.add(same if pair.relation == "together" else negate(same))
+    pauses(core)
 
 
 def cross_warp_spill(core: Core) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from twillgpu.costs.record import LegalPair, PricedEdge, PricedOp, Problem
 from twillgpu.schedule.record import Schedule
 from twillgpu.verify.expand import Held, Span, unroll
+from twillgpu.verify.pauses import pauses
 from twillgpu.verify.record import Violation
 from twillgpu.verify.sheet import Sheet, sheet, source_of
 
@@ -66,11 +67,12 @@ def concurrency(problem: Problem, schedule: Schedule) -> Iterable[Violation]:
 
 
 def legality(problem: Problem, schedule: Schedule) -> Iterable[Violation]:
-    """Check the problem's named pairs: ``together`` in one group, ``apart`` in two."""
+    """Check the problem's named pairs: ``together`` in one group, ``apart`` in two; and that groups pause."""
     lines = sheet(problem, schedule)
     for pair in problem.legality:
-        if pair.first in lines.ops and pair.second in lines.ops:
+        if pair.relation != "pause" and pair.first in lines.ops and pair.second in lines.ops:
             yield from _pair(lines, pair)
+    yield from pauses(problem, schedule)
 
 
 def _warps(subject: str, message: str) -> Violation:

@@ -34,7 +34,7 @@ def _variable(problem: Problem, groups: Mapping[str, int]) -> str:
 def _pairs(problem: Problem, groups: Mapping[str, int]) -> str:
     for pair in problem.legality:
         together = groups[pair.first] == groups[pair.second]
-        if together != (pair.relation == "together"):
+        if pair.relation != "pause" and together != (pair.relation == "together"):
             return f"legality ({pair.first} and {pair.second} must be {pair.relation}: {pair.rule})"
     return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twillgpu.costs.record import PricedEdge, PricedOp
 from twillgpu.schedule.paper.program import Program
+from twillgpu.schedule.paper.rules_pauses import pauses
 from twillgpu.schedule.paper.rules_time import after
 from twillgpu.schedule.paper.smt import FALSE, TRUE, Terms, disjunction, negation
 
@@ -59,12 +60,14 @@ def variable_latency(program: Program) -> None:
 
 
 def legality(program: Program) -> None:
-    """Named pairs share a group, or do not. The paper has no such rule."""
+    """Named pairs share a group, or do not; groups pause. The paper has no such rule."""
     if program.literal:
         return
     for pair in program.problem.legality:
-        same = program.same(pair.first, pair.second)
-        program.script.require(same if pair.relation == "together" else negation(same))
+        if pair.relation != "pause":
+            same = program.same(pair.first, pair.second)
+            program.script.require(same if pair.relation == "together" else negation(same))
+    pauses(program)
 
 
 def cross_warp_spill(program: Program) -> None:
