@@ -75,19 +75,38 @@ def _arranged(
 ) -> dict[str, Place]:
     cuts = sorted({step.time % interval for step in steps if step.base == step.name})
     options = [_cut_at(cut, steps, orders, interval) for cut in cuts]
+    return min(options, key=lambda places: (_unsettled(places, steps, pauses), *_length(places)), default={})
+
+
+def _unsettled(places: dict[str, Place], steps: tuple[Step, ...], pauses: tuple[LegalPair, ...]) -> int:
+    """Return how many products that software waits for are in flight where the period is cut; none where the first
+    wait after the cut leaves nothing in flight, whatever was issued.
+    """
+    ends = _ends(places, steps, pauses)
+    flying = sum(stage > places[name].stage for name, (stage, _) in ends.items())
+    drains = {step.op: places[step.name].position for step in steps if step.kind == "drain"}
+    waits = {name: min(position, drains.get(name, position)) for name, (_, position) in ends.items()}
+    waits = {**drains, **waits}
+    issues = {step.name: places[step.name].position for step in steps if step.engine == "wgmma"}
+    if not flying or not waits or not issues:
+        return flying
+    first = min(waits.values())
+    newest = max(issues, key=lambda name: (issues[name] < first, issues[name]))
+    return 0 if waits.get(newest) == first else flying
+
+
+def _ends(
+    places: dict[str, Place], steps: tuple[Step, ...], pauses: tuple[LegalPair, ...]
+) -> dict[str, tuple[int, tuple[int, int, str]]]:
+    """Return, for each product that software waits for, stage and position of what waits first in its group."""
     handed = {step.op: step.name for step in steps if step.kind == "put"}
-    return min(options, key=lambda places: (_in_flight(places, handed, pauses), *_length(places)), default={})
-
-
-def _in_flight(places: dict[str, Place], handed: dict[str, str], pauses: tuple[LegalPair, ...]) -> int:
-    """Return the products in flight where the period is cut: their first reader is in a later step of the loop."""
-    ends: dict[str, int] = {}
+    ends: dict[str, tuple[int, tuple[int, int, str]]] = {}
     for pair in pauses:
         reader, distance = (pair.second, pair.distance) if pair.second in places else (handed.get(pair.first, ""), 0)
         if pair.first in places and reader in places:
-            end = places[reader].stage + distance
+            end = (places[reader].stage + distance, places[reader].position)
             ends[pair.first] = min(ends.get(pair.first, end), end)
-    return sum(end > places[name].stage for name, end in ends.items())
+    return ends
 
 
 def _length(places: dict[str, Place]) -> tuple[int, int]:
