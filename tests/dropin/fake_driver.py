@@ -57,18 +57,19 @@ class Launched:
 
 
 class FakeDriver:
-    """A driver whose compiler is real, and whose launches are only written down."""
+    """A driver whose compiler is real, and whose launches are only written down; ``device`` may be changed."""
 
-    def __init__(self, capability: int) -> None:
-        self.capability = capability
+    def __init__(self, *capabilities: int) -> None:
+        self.capabilities = capabilities
+        self.device = 0
         self.launched: list[Launched] = []
         self.utils = self
 
     def get_current_target(self) -> GPUTarget:
-        return GPUTarget("cuda", self.capability, 32)
+        return GPUTarget("cuda", self.capabilities[self.device], 32)
 
     def get_current_device(self) -> int:
-        return 0
+        return self.device
 
     def get_current_stream(self, device: int) -> int:
         return device
@@ -97,9 +98,9 @@ class FakeDriver:
 
 
 @contextmanager
-def fake_gpu(capability: int = 90) -> Iterator[FakeDriver]:
-    """Let Triton believe in a GPU of a compute capability (90 for 9.0)."""
-    fake = FakeDriver(capability)
+def fake_gpu(*capabilities: int) -> Iterator[FakeDriver]:
+    """Let Triton believe in GPUs of these compute capabilities (90 for 9.0), by default in one of 9.0."""
+    fake = FakeDriver(*(capabilities or (90,)))
     driver.set_active(fake)
     try:
         yield fake

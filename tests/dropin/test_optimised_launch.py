@@ -1,15 +1,19 @@
 """Launches of decorated kernels on a GPU that is not there: the compiler is real, the driver writes down launches."""
 
 import importlib.util
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("triton")
 
+import triton.language as tl
 from fake_driver import FakeDriver, Tensor, fake_gpu
 
 import twillgpu
@@ -26,6 +30,20 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TWILLGPU_CACHE_DIR", str(tmp_path / "twillgpu"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list that every search is added to."""
+    found: list[str] = []
+    search = twillgpu.find_schedule
+
+    def counted(*given: Any) -> Any:
+        found.append("search")
+        return search(*given)
+
+    monkeypatch.setattr(twillgpu, "find_schedule", counted, raising=False)
+    return found
 
 
 @pytest.fixture
@@ -65,15 +83,8 @@ def test_a_grid_is_computed_from_the_arguments_of_the_original(kernels: ModuleTy
     assert gpu.launched[0].grid == (8, 4, 1)
 
 
-def test_a_specialisation_is_made_once(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[str] = []
-    search = twillgpu.find_schedule
-
-    def counted(*given: Any) -> Any:
-        found.append("search")
-        return search(*given)
-
-    monkeypatch.setattr(twillgpu, "find_schedule", counted, raising=False)
+def test_a_specialisation_is_made_once(kernels: ModuleType, searches: list[str]) -> None:
+    found = searches
     with fake_gpu() as gpu:
         kernels.product[(8, 8)](*tiles(1024), **SIZES)
         kernels.product[(8, 8)](*tiles(2048), **SIZES)
@@ -218,6 +229,108 @@ def test_a_descriptor_that_pads_with_nan_is_refused(kernels: ModuleType) -> None
     a.padding = "nan"
     with fake_gpu(), pytest.raises(UnsupportedError, match="a descriptor pads with NaN"):
         kernel[(8, 8)](a, *others, **SIZES)
+
+
+def test_a_reason_is_told_once_for_all_specialisations(kernels: ModuleType) -> None:
+    tensor = Tensor((1024,))
+    with fake_gpu() as gpu, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for count in (1000, 1024, 1, 1 << 40):
+            kernels.copied[(8,)](tensor, tensor, count, BLOCK=128)
+    assert names(gpu) == ["copied"] * 4
+    assert [one.category for one in caught] == [RuntimeWarning]
+
+
+def test_an_error_of_the_package_does_not_stop_the_users_program(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing: dict[str, Any] = {}
+    monkeypatch.setattr(twillgpu, "find_schedule", lambda *_: nothing["no such thing"], raising=False)
+    with fake_gpu() as gpu:
+        with pytest.warns(RuntimeWarning, match="product: KeyError: 'no such thing'; report it, with the kernel"):
+            kernels.product[(8, 8)](*tiles(), **SIZES)
+        raising = twillgpu.optimize(check=False, fallback=False)(kernels.product.fn)
+        with pytest.raises(TwillError, match="no such thing") as raised:
+            raising[(8, 8)](*tiles(), **SIZES)
+    assert names(gpu) == ["product"]
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_each_device_has_its_own_kernel(kernels: ModuleType, searches: list[str]) -> None:
+    with fake_gpu(90, 100, 89, 90) as gpu:
+        for gpu.device in (0, 1, 3, 0):
+            kernels.product[(8, 8)](*tiles(), **SIZES)
+        gpu.device = 2
+        with pytest.warns(RuntimeWarning, match=r"compute capability 8\.9"):
+            kernels.product[(8, 8)](*tiles(), **SIZES)
+    assert names(gpu) == [*["product_specialised"] * 4, "product"]
+    assert searches == ["search"] * 2
+    assert {entry.machine for entry in Cache().entries()} == {"h100", "b200"}
+
+
+def test_threads_that_launch_at_the_same_time_search_once(kernels: ModuleType, searches: list[str]) -> None:
+    with fake_gpu() as gpu, ThreadPoolExecutor(4) as pool:
+        launched = [pool.submit(lambda: kernels.product[(8, 8)](*tiles(), **SIZES)) for _ in range(8)]
+        for one in launched:
+            one.result()
+    assert names(gpu) == ["product_specialised"] * 8
+    assert searches == ["search"]
+
+
+def test_a_kernel_that_is_ready_does_not_wait_for_the_search_of_another(kernels: ModuleType) -> None:
+    with fake_gpu() as gpu:
+        kernels.product[(8, 8)](*tiles(), **SIZES)
+        with kernels.product._launcher.lock, ThreadPoolExecutor(1) as pool:  # as a thread that searches
+            pool.submit(lambda: kernels.product[(8, 8)](*tiles(), **SIZES)).result(timeout=60)
+    assert names(gpu) == ["product_specialised"] * 2
+
+
+def test_nothing_is_searched_while_a_graph_is_captured(
+    kernels: ModuleType, searches: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = {"capturing": True}
+    cuda = SimpleNamespace(
+        is_available=lambda: True,
+        is_current_stream_capturing=lambda: state["capturing"],
+        get_device_name=lambda _: "NVIDIA H100",
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, __spec__=ModuleSpec("torch", None)))
+    with fake_gpu() as gpu:
+        with pytest.warns(RuntimeWarning, match="a CUDA graph is being captured.*launch it once before the capture"):
+            kernels.product[(8, 8)](*tiles(), **SIZES)
+        kernels.product[(8, 8)](*tiles(), **SIZES)
+        assert searches == []
+        state["capturing"] = False
+        kernels.product[(8, 8)](*tiles(), **SIZES)
+        state["capturing"] = True
+        kernels.product[(8, 8)](*tiles(), **SIZES)
+    assert names(gpu) == ["product", "product", "product_specialised", "product_specialised"]
+
+
+def test_rules_outside_and_defaults_are_those_of_the_original(kernels: ModuleType) -> None:
+    with fake_gpu() as gpu:
+        launch = kernels.scaled[lambda given: (given["BLOCK_N"], given["depth"])]
+        launch(*tiles()[:3])
+        launch(*tiles()[:3], depth=512)
+    assert [(one.name, one.grid) for one in gpu.launched] == [
+        ("scaled_specialised", (128, 1024, 1)),
+        ("scaled_specialised", (128, 512, 1)),
+    ]
+
+
+def test_a_global_that_has_changed_is_the_originals_to_refuse(kernels: ModuleType) -> None:
+    with fake_gpu():
+        kernels.scaled[(8, 8)](*tiles()[:3])
+        vars(kernels)["SCALE"] = tl.constexpr(3)
+        with pytest.raises(RuntimeError, match="Global variable SCALE has changed"):
+            kernels.scaled[(8, 8)](*tiles()[:3])
+
+
+def test_a_tuple_among_the_arguments_leaves_the_original(kernels: ModuleType) -> None:
+    tensor = Tensor((1024,))
+    with fake_gpu() as gpu, pytest.warns(RuntimeWarning, match="paired: the original is launched"):
+        kernels.paired[(8,)]((tensor, tensor), 1024, BLOCK=128)
+    assert names(gpu) == ["paired"]
 
 
 def test_without_a_gpu_a_launch_says_what_the_original_says(kernels: ModuleType) -> None:

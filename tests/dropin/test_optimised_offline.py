@@ -1,11 +1,13 @@
 """What a decorated kernel says without a GPU, and the decorator's own mistakes."""
 
 import importlib.util
+import linecache
 import os
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -143,7 +145,8 @@ def test_attributes_are_those_of_the_original(kernels: ModuleType) -> None:
         ({"BLOCK_Q": 1}, "the kernel has no argument 'BLOCK_Q'"),
         ({"depth": object()}, "argument depth: object has no type here"),
         ({"a": "*fp17"}, "unknown argument type"),
-        ({"BLOCK_K": 7}, "Triton rejects it"),
+        ({"BLOCK_K": 7}, "Triton rejects the launch: ValueError: Shape element 1 must be a power of 2"),
+        ({"a": "tensordesc<fp16[64,64]>"}, "decorated.py:31: Triton rejects the kernel: AssertionError: accumulator"),
     ],
 )
 def test_mistakes_in_a_description(kernels: ModuleType, arguments: dict[str, object], message: str) -> None:
@@ -159,8 +162,20 @@ def test_too_many_arguments(kernels: ModuleType) -> None:
 
 
 def test_a_kernel_without_a_declared_launch_lists_what_is_missing(kernels: ModuleType) -> None:
-    with pytest.raises(InputError, match="no type for source, target, count and no value for the constexpr BLOCK"):
+    missing = "no type for source, target, count and no value for the constexpr BLOCK; .* or give source=TYPE"
+    with pytest.raises(InputError, match=missing):
         kernels.copied.schedule(machine="h100")
+
+
+def test_a_kernel_of_a_notebook_has_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, text = "<ipython-input-1-0123abcd>", FILE.read_text("utf-8")
+    monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name))
+    cell: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, name, "exec"), cell)  # noqa: S102  # as a notebook does
+    given = {**cell["LAUNCH"].args, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+    given |= {one: given[one].replace("BLOCK_M", "128").replace("BLOCK_N", "128") for one in "abc"}
+    source = cell["product"].source(machine="h100", **given)
+    assert f"# {name}:31" in source
 
 
 def test_mistakes_of_the_decorator() -> None:

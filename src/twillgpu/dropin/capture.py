@@ -6,14 +6,13 @@ import linecache
 import warnings
 from pathlib import Path
 
-from triton.compiler.errors import CompilationError
-
 from twillgpu.errors import InputError, UnsupportedError
 from twillgpu.frontend.binding import Bound
 from twillgpu.frontend.convert import ConvertOptions, convert
 from twillgpu.frontend.generic import parse_generic
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.lowering import CAPABILITIES, kernel_to_generic
+from twillgpu.frontend.rejected import explained
 from twillgpu.frontend.specialised import parameters_of
 from twillgpu.machine.record import Machine
 
@@ -33,7 +32,8 @@ def captured(bound: Bound, machine: Machine) -> Kernel:
             "it has no arch to compile a kernel for",
             f"use one of {', '.join(CAPABILITIES)}",
         )
-    module = parse_generic(_generic(bound, CAPABILITIES[machine.arch], f"{file}:{bound.line}"), where=file)
+    lines = tuple(line.rstrip("\n") for line in linecache.getlines(code.co_filename))
+    module = parse_generic(_generic(bound, CAPABILITIES[machine.arch], file, "\n".join(lines)), where=file)
     return convert(
         module,
         ConvertOptions(
@@ -42,7 +42,7 @@ def captured(bound: Bound, machine: Machine) -> Kernel:
             kernel=bound.function.__name__,
             loop=bound.loop,
             source_file=file,
-            source_lines=tuple(line.rstrip("\n") for line in linecache.getlines(code.co_filename)),
+            source_lines=lines,
             arguments=bound.values,
             remarks=bound.remarks,
             parameters=parameters_of(bound),
@@ -50,12 +50,13 @@ def captured(bound: Bound, machine: Machine) -> Kernel:
     )
 
 
-def _generic(bound: Bound, capability: int, where: str) -> str:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about options of code generation, which does not happen here
+def _generic(bound: Bound, capability: int, file: str, text: str) -> str:
+    with explained(file, bound.line, text), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about options of code generation, which does not happen here
+        try:
             return kernel_to_generic(bound, capability)
-    except (CompilationError, RuntimeError, ValueError, TypeError, AssertionError, KeyError, IndexError) as error:
-        # Triton raises any of these, for kernels and for launches; the first line says what it is about.
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(where, f"Triton rejects it: {first}", "correct the kernel or its launch") from error
+        except RuntimeError as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise InputError(
+                f"{file}:{bound.line}", f"Triton rejects it: {first}", "correct the kernel or its launch"
+            ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +13,9 @@ from twillgpu.errors import InputError, UnsupportedError, nearest
 from twillgpu.frontend.binding import Bound, bind
 from twillgpu.frontend.jit_kernels import Chosen, Found, choose
 from twillgpu.frontend.launch import Launch, LoadOptions
+
+_OPTION = re.compile(r"--(?:arg|const) (?=\w+=)")
+"""How the command is told what a call says by name."""
 
 RESERVED = ("launch", "num_warps", "config")
 """Names of a description that are no arguments of the kernel."""
@@ -33,7 +37,10 @@ def described(found: Found, target: str, args: tuple[Any, ...], kwargs: Mapping[
     code = found.function.fn.__code__
     path = Path(code.co_filename)
     chosen = _chosen(found, path, target, kwargs.get("launch"))
-    return bind(chosen, path, _options(found, args, kwargs))
+    try:
+        return bind(chosen, path, _options(found, args, kwargs))
+    except InputError as error:
+        raise InputError(error.where, error.what, _OPTION.sub("", error.remedy)) from None
 
 
 def _chosen(found: Found, path: Path, target: str, launch: Launch | None) -> Chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import sys
 from typing import Any
 
 from triton.runtime import driver
@@ -63,3 +64,10 @@ def device_name(device: int) -> str:
         return ""
     torch: Any = importlib.import_module("torch")
     return str(torch.cuda.get_device_name(device)) if torch.cuda.is_available() else ""
+
+
+def is_capturing() -> bool:
+    """Return whether PyTorch captures a CUDA graph on the current stream: nothing may be compiled then."""
+    torch: Any = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    return cuda is not None and bool(cuda.is_available() and cuda.is_current_stream_capturing())

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from twillgpu.dropin.capture import captured
-from twillgpu.dropin.device import active_driver, device_name, machine_of
+from twillgpu.dropin.device import active_driver, device_name, is_capturing, machine_of
 from twillgpu.dropin.emitted import launch_of
 from twillgpu.dropin.make import cache_of, entry_of
 from twillgpu.dropin.options import OptimizeOptions
 from twillgpu.dropin.specialise import Call, bound_of, call_of
 from twillgpu.emitting import SPECIALISED
 from twillgpu.errors import TwillError, UnsupportedError
+
+_GONE = object()
+"""In the place of a global that is not there any more."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,13 +33,15 @@ class _Ready:
 class Launcher:
     """Launches one kernel: each specialisation through its emitted source, or through the original.
 
-    ``fn`` is the ``@triton.jit`` function, as in Triton's own wrappers.
+    ``fn`` is the ``@triton.jit`` function, as in Triton's own wrappers. Threads may launch at the same time: one of
+    them prepares a specialisation, those that launch the same kernel with another one that is not ready wait.
     """
 
     def __init__(self, function: Any, options: OptimizeOptions) -> None:  # noqa: ANN401  # Triton is untyped
         self.fn = function
         self.options = options
         self.ready: dict[Hashable, _Ready] = {}
+        self.told: set[str] = set()
         self.lock = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the function has
@@ -46,21 +51,20 @@ class Launcher:
         """Launch; arguments are those of ``JITFunction.run``."""
         active = None if warmup else active_driver()
         call = None if active is None else self._call(active, args, kwargs)
-        ready = None if call is None else self._ready(call)
-        if call is None or ready is None or ready.launch is None:
+        ready = None if call is None or self._changed() else self._ready(call)
+        launch = None if ready is None else ready.launch
+        if call is None or ready is None or launch is None:
             return self.fn.run(*args, grid=grid, warmup=warmup, **kwargs)
         for hook in self.fn.pre_run_hooks:
             hook(*args, **kwargs)
-        shape = grid(call.arguments) if callable(grid) else grid
         if ready.worked:
-            return ready.launch(shape, **call.arguments, **call.options)
+            return launch(grid, **call.arguments, **call.options)
+        shape = grid(call.arguments) if callable(grid) else grid  # what it raises is the user's
         try:
-            launched = ready.launch(shape, **call.arguments, **call.options)
+            launched = launch(shape, **call.arguments, **call.options)
         except Exception as error:  # noqa: BLE001  # whatever is said of the new source, the original may still do
-            first = (str(error).strip().splitlines() or [""])[0]
             ready.launch = None
-            failure = TwillError(self.fn.__name__, f"{type(error).__name__}: {first}", "report it, with the source")
-            self._complain(failure, cause=error)
+            self._complain(_failure(self.fn.__name__, error, "report it, with the source"), cause=error)
             return self.fn.run(*args, grid=grid, warmup=False, **kwargs)
         ready.worked = True
         return launched
@@ -71,7 +75,21 @@ class Launcher:
         except TypeError:
             return None  # arguments that do not fit: the original says which
 
-    def _ready(self, call: Call) -> _Ready:
+    def _changed(self) -> bool:
+        """Return whether a global that the kernel was compiled with has another value: the original refuses that."""
+        used = self.fn.used_global_vals.items()
+        return any(scope.get(name, _GONE) != value for (name, _), (value, scope) in used)
+
+    def _ready(self, call: Call) -> _Ready | None:
+        """Return the launcher of a call's specialisation; ``None`` where none can be made now."""
+        found = self.ready.get(call.key)
+        if (found is None or not found.worked) and is_capturing():
+            if found is None or found.launch is not None:
+                why = "a CUDA graph is being captured, and this is the first launch of its kind"
+                self._complain(TwillError(self.fn.__name__, why, "launch it once before the capture"), cause=None)
+            return None
+        if found is not None:
+            return found
         with self.lock:
             if call.key not in self.ready:
                 self.ready[call.key] = _Ready(launch=self._prepared(call))
@@ -82,12 +100,15 @@ class Launcher:
             return self._launch(call)
         except TwillError as error:
             self._complain(error, cause=None)
-            return None
+        except Exception as error:  # noqa: BLE001  # an error of ours must not stop the user's program
+            self._complain(_failure(self.fn.__name__, error, "report it, with the kernel"), cause=error)
+        return None
 
     def _launch(self, call: Call) -> Callable[..., Any]:
         machine = machine_of(call.capability, device_name(call.device), self.options.machine)
         if machine.arch not in SPECIALISED:
             raise UnsupportedError(machine.name, f"no code is emitted for {machine.arch}", "use Hopper or Blackwell")
+        _ = self.fn.cache_key  # it collects the globals that the kernel uses
         kernel = captured(bound_of(call, self.options.loop), machine)
         entry = entry_of(kernel, machine, self.options, emit=True)
         if entry.declined:
@@ -97,10 +118,20 @@ class Launcher:
         return launch_of(cache_of(self.options).write_source(entry))
 
     def _complain(self, error: TwillError, cause: Exception | None) -> None:
+        """Warn, once for each reason; raise where the original must not be launched."""
         if not self.options.fallback:
             raise error from cause
         message = f"{self.fn.__name__}: the original is launched: {error}"
-        warnings.warn(message, RuntimeWarning, stacklevel=_launching_frame())
+        with self.lock:
+            told = message in self.told
+            self.told.add(message)
+        if not told:
+            warnings.warn(message, RuntimeWarning, stacklevel=_launching_frame())
+
+
+def _failure(name: str, error: Exception, remedy: str) -> TwillError:
+    first = (str(error).strip().splitlines() or [""])[0]
+    return TwillError(name, f"{type(error).__name__}: {first}", remedy)
 
 
 def _launching_frame() -> int:
