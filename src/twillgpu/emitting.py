@@ -69,7 +69,8 @@ def emit_source(
     program = take_schedule(priced, found).program(options.lower)
     provenance = Provenance(lines=tuple(_provenance(priced, found)))
     if not options.check:
-        return Emission(source=emit(program, provenance), ii_cycles=program.ii_cycles)
+        unchecked = Provenance(lines=(*provenance.lines, "Not checked with a compiler."))
+        return Emission(source=emit(program, unchecked), ii_cycles=program.ii_cycles)
     setting = Setting(
         limits=block_limits(priced.loaded.machine),
         provenance=provenance,

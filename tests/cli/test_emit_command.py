@@ -62,8 +62,8 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def compiler(path: Path) -> Compiled:
             groups = path.read_text("utf-8").split("GROUPS = (")[1].split(")")[0].replace('"', "").split(", ")
             return Compiled(
-                target="sm_90a", triton="3.9.0", seconds=1.25, warps=12, registers_per_thread=168, spill_bytes=0,
-                smem_bytes=200_000, tmem_columns=0, warnings=warnings,
+                target="sm_90a", triton="3.9.0", assembler="ptxas 13.4.59", seconds=1.25, warps=12,
+                registers_per_thread=168, spill_bytes=0, smem_bytes=200_000, tmem_columns=0, warnings=warnings,
                 groups=tuple(_code(name, stores) for name in groups),
             )  # fmt: skip
 
@@ -93,7 +93,8 @@ def test_the_report_of_a_clean_emission(checked: Callable[..., None], capsys: Ca
     assert run([*HOPPER, "--check", "-o", str(tmp_path / "out.py")]) == 0
     said = capsys.readouterr().out
     assert said.startswith(
-        "clean: 1,024 cycles per iteration, round 1\nsm_90a, Triton 3.9.0, 1.2 s: 12 warps, 200,000 B of SMEM\n"
+        "clean: 1,024 cycles per iteration, round 1\n"
+        "sm_90a, Triton 3.9.0 (ptxas 13.4.59), 1.2 s: 12 warps, 200,000 B of SMEM\n"
     )
     assert "mma0 240 150 0 1 4 0" in " ".join(said.split())
     assert "mma0: wait, 4 tensor, drain" in said

@@ -11,12 +11,14 @@ from pathlib import Path
 import compiled_code as code
 import pytest
 
+import twillgpu
 from twillgpu.emit.feedback import Judged, findings
 from twillgpu.emit.gluon import Provenance, emit, ordered
 from twillgpu.emit.offline import compile_source
 
 pytestmark = pytest.mark.triton
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PAIRS = [(name, machine) for name in ("gemm", "attention_fwd", "attention_bwd") for machine in ("h100", "b200")]
 
 
@@ -75,3 +77,23 @@ def test_it_compiles_and_has_the_products_and_registers_of_the_program(
     rules = {one.rule for one in findings(judged) if one.serious}
     assert not rules & {"tensor_count", "smem_limit", "tmem_limit"}
     assert judged.compiled.smem_bytes <= judged.planned_smem_bytes + 1024
+
+
+def test_a_loop_that_hands_on_a_product_in_flight_begins_with_one_in_flight() -> None:
+    """The assembler serialised all wgmma of what Triton 3.6 made of a loop from iteration 0 on (C7512)."""
+    text = emit(code.program("attention_fwd", "h100"))
+    assert text.count("for t in range(1, trips):") == 2
+    assert text.count("for t in range(trips):") == 1, "the group that loads has no product in flight"
+
+
+@pytest.mark.slow
+def test_the_optimum_of_attention_on_hopper_is_not_serialised(tmp_path: Path) -> None:
+    """With Triton 3.6 it was: C7512, in every round."""
+    priced = twillgpu.load_problem(EXAMPLES / "attention_fwd.py", "h100")
+    taken = twillgpu.take_schedule(priced)
+    file = tmp_path / "attention_fwd.py"
+    file.write_text(emit(taken.program()), "utf-8")
+    compiled = compile_source(file)
+    assert compiled.warnings == ()
+    assert compiled.assembler.startswith("ptxas 1")
+    assert [one.loop.spills for one in compiled.groups if one.loop is not None] == [0, 0, 0]

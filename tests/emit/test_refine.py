@@ -7,7 +7,7 @@ from pathlib import Path
 import compiled_code as code
 import pytest
 
-from twillgpu.emit.gluon import Provenance
+from twillgpu.emit.gluon import Provenance, emit
 from twillgpu.emit.quotas import with_registers
 from twillgpu.emit.record import Budget, Compiled
 from twillgpu.emit.refine import Again, Setting, refine
@@ -110,3 +110,30 @@ def test_a_source_that_triton_refuses_is_a_defect() -> None:
     refused = TwillError("emitted.py", "Triton does not compile it: NameError", "report it")
     with pytest.raises(TwillError, match="NameError"):
         refine(PROGRAM, setting(never, refused))
+
+
+def test_the_header_says_what_the_file_was_checked_with_and_what_came_out() -> None:
+    """Headers said what is proved of the first schedule, of whatever schedule the file has, and of no compiler."""
+    made = replace(CLEAN, triton="3.6.0", assembler="ptxas 12.8.93")
+    clean = refine(PROGRAM, setting(never, made))
+    assert said(clean.source).endswith(
+        "Checked with Triton 3.6.0 (ptxas 12.8.93) for sm_90a, without a GPU: clean. " + groups()
+    )
+    again = refine(PROGRAM, setting(lambda _budget: PROGRAM, SPILLING, made))
+    assert (
+        "Machine code of that schedule was not clean: this one was searched with 16 registers per thread and 0 B of "
+        "SMEM free. Checked with Triton 3.6.0"
+    ) in said(again.source)
+    left = refine(PROGRAM, setting(never, SPILLING, rounds=1))
+    assert "without a GPU: not clean (spills " in said(left.source)
+
+
+def said(source: str) -> str:
+    """Return the header of a file in one line."""
+    return " ".join(source.split('"""')[1].split())
+
+
+def groups() -> str:
+    """Return what the header says of groups, in one line."""
+    header = said(emit(PROGRAM))
+    return header[header.index(" cycles.") + len(" cycles. ") :]

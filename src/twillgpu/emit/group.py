@@ -377,8 +377,13 @@ class GroupWriter:
     def rolled(self) -> bool:
         """Return whether the first steps only lack arrivals and waits for asynchronous work: then one loop from
         iteration 0 on does, with these arrivals switched off at first, and needs no code of its own before it.
+
+        Where an iteration leaves a wgmma product in flight for the next one, the first one is written before the
+        loop: the assembler serialises all wgmma of the code that Triton 3.6 makes of a loop that is entered without.
         """
-        return self.group.stages > 1 and all(self._early(one) for one in self.group.loop)
+        if self.group.stages < 2 or self.accumulators(self.variables.flight):
+            return False
+        return all(self._early(one) for one in self.group.loop)
 
     def _early(self, instruction: Instruction) -> bool:
         if isinstance(instruction, Execute | Put | Get):

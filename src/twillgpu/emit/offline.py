@@ -15,7 +15,7 @@ from typing import Any
 
 from twillgpu.emit.record import Compiled, GroupCode
 from twillgpu.emit.sass import Instruction, group_code, instructions
-from twillgpu.emit.tools import assemble, disassemble, tool
+from twillgpu.emit.tools import assemble, disassemble, tool, version
 from twillgpu.errors import InputError, TwillError
 from twillgpu.frontend.process import run_worker
 
@@ -40,6 +40,7 @@ def compile_source(path: Path) -> Compiled:
     return Compiled(
         target=answer["target"],
         triton=answer["triton"],
+        assembler=version(answer["assembler"][0]),
         seconds=answer["seconds"],
         warps=answer["warps"],
         registers_per_thread=assembled.registers_per_thread,

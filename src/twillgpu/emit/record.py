@@ -72,6 +72,7 @@ class Compiled:
     Attributes:
         target: ``sm_90a`` or ``sm_100a``.
         triton: version of Triton.
+        assembler: the assembler that this Triton uses for the target, and its version: ``ptxas 12.8.93``.
         seconds: wall seconds of Triton and of the assembler.
         warps: warps of a block, as the compiler rounds them up.
         registers_per_thread: what every thread is launched with (``.maxnreg`` under warp specialization).
@@ -91,6 +92,12 @@ class Compiled:
     tmem_columns: int
     warnings: tuple[str, ...]
     groups: tuple[GroupCode, ...]
+    assembler: str = "ptxas"
+
+    @property
+    def made_with(self) -> str:
+        """What compiled it: Triton and the assembler with their versions."""
+        return f"Triton {self.triton} ({self.assembler})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,7 +44,6 @@ class Setting:
 class _Try:
     program: WarpProgram
     budget: Budget
-    source: str
     round: Round
 
 
@@ -73,7 +72,7 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
                 conclusion = following
             else:
                 program = following
-    return _best(tries, conclusion)
+    return _best(tries, conclusion, setting.provenance)
 
 
 def _attempt(number: int, program: WarpProgram, budget: Budget, setting: Setting) -> _Try:
@@ -93,7 +92,7 @@ def _attempt(number: int, program: WarpProgram, budget: Budget, setting: Setting
         action="",
         seconds=time.perf_counter() - begun,
     )
-    return _Try(program=program, budget=budget, source=source, round=made)
+    return _Try(program=program, budget=budget, round=made)
 
 
 def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Compiled | None, tuple[Finding, ...]]:
@@ -147,18 +146,30 @@ def _smaller(one: _Try, limits: Limits) -> Budget:
     )
 
 
-def _best(tries: list[_Try], conclusion: str) -> Emission:
+def _best(tries: list[_Try], conclusion: str, provenance: Provenance) -> Emission:
     best = min(tries, key=_weight)
     if best.round.compiled is None:
         raise TwillError("emit", best.round.findings[0].message, "report it with the kernel, or try another --const")
     return Emission(
-        source=best.source,
+        source=emit(best.program, Provenance(lines=(*provenance.lines, *_checked(best.round, best.round.compiled)))),
         ii_cycles=best.round.ii_cycles,
         rounds=tuple(one.round for one in tries),
         best=best.round.number,
         clean=not any(found.serious for found in best.round.findings),
         conclusion=conclusion,
     )
+
+
+def _checked(best: Round, compiled: Compiled) -> Iterator[str]:
+    """Yield what the header says of the round whose source is written: the compiler, and what it was found to be."""
+    if best.budget != Budget():
+        free = (
+            f"{best.budget.registers_per_thread} registers per thread and {best.budget.smem_bytes:,} B of SMEM free"
+        )
+        yield f"Machine code of that schedule was not clean: this one was searched with {free}."
+    serious = [f"{found.rule} {found.group}".strip() for found in best.findings if found.serious]
+    verdict = f"not clean ({'; '.join(serious)})" if serious else "clean"
+    yield f"Checked with {compiled.made_with} for {compiled.target}, without a GPU: {verdict}."
 
 
 def _weight(one: _Try) -> tuple[bool, int, int, int, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from twillgpu.errors import InputError, TwillError
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
+_VERSION = re.compile(r"\bV(\d+(?:\.\d+)+)")
 _SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
 _WARNING = re.compile(
     r"^(?:ptxas\S*\s+)?(?:warning|info)\s*:\s*(.*(?:\(C\d+\)|setmaxnreg|Potential|serializ).*)$",
@@ -37,6 +38,13 @@ def tool(name: str) -> Path:
     if not found.is_file():
         raise InputError(name, f"this Triton has no {name}", "use Triton 3.6.0 or newer on Linux")
     return found
+
+
+def version(assembler: str) -> str:
+    """Return name and version of an assembler, ``ptxas 12.8.93``; without a version where it does not say."""
+    done = subprocess.run([assembler, "--version"], capture_output=True, text=True, check=False)  # noqa: S603  # Triton's own tool
+    told = _VERSION.search(done.stdout)
+    return f"ptxas {told.group(1)}" if told else "ptxas"
 
 
 def assemble(command: list[str], ptx: str, target: str, folder: Path) -> Assembled:

@@ -44,7 +44,7 @@ def _headline(emission: Emission, best: Round, width: int) -> list[str]:
 
 def _block(compiled: Compiled) -> list[str]:
     columns = f", {compiled.tmem_columns} columns of TMEM" if compiled.tmem_columns else ""
-    made = f"{compiled.target}, Triton {compiled.triton}, {number(round(compiled.seconds, 1))} s"
+    made = f"{compiled.target}, {compiled.made_with}, {number(round(compiled.seconds, 1))} s"
     return [f"{made}: {compiled.warps} warps, {number(compiled.smem_bytes)} B of SMEM{columns}"]
 
 
