@@ -7,10 +7,13 @@ import importlib
 import importlib.util
 import json
 import math
+import os
 import statistics
 import sys
-from dataclasses import asdict, replace
-from typing import Any, Protocol
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, TextIO
 
 from gpu_plan import Job, Row
 from gpu_works import Setting, Work, work_of
@@ -27,21 +30,24 @@ QUEUE_CYCLES = 50_000_000
 """The GPU sleeps so long (about 30 ms) before the timed launches, so that it never waits for the host."""
 
 
-def probe() -> dict[str, Any]:
-    """Return what is here: ``{"missing": ...}`` or the device."""
-    for name in ("torch", "triton"):
+def probe(rehearse: str = "") -> dict[str, Any]:
+    """Return what is here: ``{"missing": ...}`` or the device; of a rehearsal the machine that it stands for."""
+    for name in ("triton",) if rehearse else ("torch", "triton"):
         if importlib.util.find_spec(name) is None:
             return {"missing": f"{name} is not installed"}
+    if rehearse:
+        found: dict[str, Any] = importlib.import_module("gpu_rehearse").device(rehearse)
+        return found
     torch: Any = importlib.import_module("torch")
     triton: Any = importlib.import_module("triton")
     if not torch.cuda.is_available():
         return {"missing": "PyTorch finds no CUDA device"}
-    found = torch.cuda.get_device_properties(0)
+    gpu = torch.cuda.get_device_properties(0)
     return {
-        "name": found.name,
-        "capability": found.major * 10 + found.minor,
-        "sms": found.multi_processor_count,
-        "l2_bytes": getattr(found, "L2_cache_size", 0),
+        "name": gpu.name,
+        "capability": gpu.major * 10 + gpu.minor,
+        "sms": gpu.multi_processor_count,
+        "l2_bytes": getattr(gpu, "L2_cache_size", 0),
         "torch": torch.__version__,
         "triton": triton.__version__,
         "cuda": torch.version.cuda,
@@ -50,6 +56,11 @@ def probe() -> dict[str, Any]:
 
 def measured(job: Job, length: int, setting: Setting, timer: Timer) -> Row:
     """Check and time a job at one length; exceptions become the row's reason."""
+    begun = time.monotonic()
+    return replace(_measured(job, length, setting, timer), seconds=round(time.monotonic() - begun, 2))
+
+
+def _measured(job: Job, length: int, setting: Setting, timer: Timer) -> Row:
     row = Row(op=job.op, implementation=job.implementation, length=length, outcome="failed")
     try:
         with contextlib.ExitStack() as stack:
@@ -65,9 +76,9 @@ def measured(job: Job, length: int, setting: Setting, timer: Timer) -> Row:
         first = (str(error).strip().splitlines() or [""])[0]
         missing = isinstance(error, ImportError | AttributeError) or any(said in first for said in ABSENT)
         return replace(row, outcome="skipped" if missing else "failed", reason=f"{type(error).__name__}: {first}")
-    return replace(
-        row, outcome="ok", milliseconds=milliseconds, tflops=work.extent.flop / milliseconds / 1e9, launches=launches
-    )
+    outcome = "rehearsed" if job.rehearse else "ok"
+    tflops = work.extent.flop / milliseconds / 1e9
+    return replace(row, outcome=outcome, milliseconds=milliseconds, tflops=tflops, launches=launches)
 
 
 def checked(work: Work, setting: Setting) -> tuple[float, float]:
@@ -103,18 +114,21 @@ class Timer(Protocol):
         """Return the median milliseconds of a launch and how many were timed; inputs rotate."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventTimer:
-    """Times launches by CUDA events."""
+    """Times launches by CUDA events: ``least`` to ``most`` of them, after ``warm_up`` that are not timed."""
 
-    def __init__(self, torch: Any) -> None:  # noqa: ANN401  # PyTorch is optional
-        self.torch = torch
+    torch: Any
+    warm_up: int = WARM_UP
+    least: int = LEAST
+    most: int = MOST
 
     def median(self, work: Work) -> tuple[float, int]:
         """Return the median milliseconds of a launch and how many were timed; inputs rotate."""
-        for number in range(WARM_UP):
+        for number in range(self.warm_up):
             work.launch(number % work.sets)
-        first = statistics.median(self._times(work, WARM_UP))
-        count = max(LEAST, min(MOST, round(TIMED_MS / max(first, 1e-3))))
+        first = statistics.median(self._times(work, self.warm_up))
+        count = max(self.least, min(self.most, round(TIMED_MS / max(first, 1e-3))))
         return statistics.median(self._times(work, count)), count
 
     def _times(self, work: Work, count: int) -> list[float]:
@@ -131,24 +145,42 @@ class EventTimer:
         return [begin.elapsed_time(end) for begin, end in events]
 
 
-def main(argument: str) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Print the rows of a job, one per line; after a failure the process ends: the device may be unusable."""
-    if argument == "probe":
-        print(json.dumps(probe()), flush=True)
+    answers = _private_output()
+    if arguments[0] == "probe":
+        print(json.dumps(probe(*arguments[1:])), file=answers, flush=True)
         return 0
-    given = json.loads(argument)
+    given = json.loads(arguments[0])
     job = Job(**{**given, "lengths": tuple(given["lengths"])})
-    torch: Any = importlib.import_module("torch")
-    properties = torch.cuda.get_device_properties(0)
-    setting = Setting(torch=torch, l2_bytes=getattr(properties, "L2_cache_size", 0))
     for length in job.lengths:
-        row = measured(job, length, setting, EventTimer(torch))
-        print(json.dumps(asdict(row)), flush=True)
+        setting, timer = _on_a_cpu(job, length) if job.rehearse else _on_the_gpu()
+        row = measured(job, length, setting, timer)
+        print(json.dumps(asdict(row)), file=answers, flush=True)
         if row.outcome == "failed":
             return 1
-        torch.cuda.empty_cache()
+        setting.torch.cuda.empty_cache()
     return 0
 
 
+def _private_output() -> TextIO:
+    """Return standard output, and let whatever libraries print there go to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _on_the_gpu() -> tuple[Setting, Timer]:
+    torch: Any = importlib.import_module("torch")
+    l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
+    return Setting(torch=torch, l2_bytes=l2_bytes), EventTimer(torch=torch)
+
+
+def _on_a_cpu(job: Job, length: int) -> tuple[Setting, Timer]:
+    rehearsal: Any = importlib.import_module("gpu_rehearse")  # the emulator: a measurement needs none of it
+    setting: Setting = rehearsal.setting(job, length)
+    return setting, EventTimer(torch=setting.torch, warm_up=1, least=1, most=1)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1:]))

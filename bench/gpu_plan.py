@@ -28,20 +28,24 @@ IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The kernels, and who computes them: our emitted source; the Triton kernel that it was made from, as it is; the back
 ends of PyTorch's scaled-dot-product attention; cuBLAS; the original through ``twillgpu.optimize``."""
 
-OUTCOMES = ("ok", "wrong", "failed", "crashed", "timeout", "skipped")
-"""What becomes of a row: measured and right; measured and wrong; an exception; the process ended; it had to be
-ended; it does not apply, or there was no time left."""
+OUTCOMES = ("ok", "rehearsed", "wrong", "failed", "crashed", "timeout", "skipped")
+"""What becomes of a row: measured and right; right, and not measured but rehearsed; wrong; an exception; the process
+ended; it had to be ended; it does not apply, or there was no time left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One process: a kernel by one implementation at several lengths; ``emitted`` is the file of ``twill``."""
+    """One process: a kernel by one implementation at several lengths.
+
+    ``emitted`` is the file of ``twill``; ``rehearse`` the machine that a rehearsal stands for, empty on a GPU.
+    """
 
     op: str
     implementation: str
     lengths: tuple[int, ...]
     target: str
     emitted: str = ""
+    rehearse: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,7 @@ class Row:
         launches, input_sets: launches timed, and sets of inputs that they rotate through.
         blocks, trips: blocks of the grid and iterations of each, for the prediction.
         predicted_milliseconds, predicted_tflops: of the emitted kernel by its schedule.
+        seconds: wall seconds that the row took, with all that belongs to it: references, compilation, timing.
     """
 
     op: str
@@ -76,6 +81,7 @@ class Row:
     trips: int = 0
     predicted_milliseconds: float | None = None
     predicted_tflops: float | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,7 @@ class Prepared:
         ceiling_tflops: what the chip sustains under power limits, ``None`` where it is not known.
         reason: why there is no file.
         remark: what else there is to know: why it was not checked.
+        key: what it was made of: where that is the same, it need not be made again.
     """
 
     op: str
@@ -108,6 +115,7 @@ class Prepared:
     ceiling_tflops: float | None = None
     reason: str = ""
     remark: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,9 @@ from gpu_plan import EXAMPLES, HEAD_DIM, HEADS, TOKENS, Extent, Job, declared, e
 TRITON = ("twill", "triton", "dropin")
 """Implementations that go through the example's own launcher."""
 
+BACKENDS = {"cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION"}
+"""PyTorch's names of the back ends of its attention."""
+
 CHECKED_ROWS = 128
 CHUNK = 2048
 LOG2_E = 1.4426950408889634
@@ -42,13 +45,17 @@ class Work:
 
 @dataclass(slots=True, kw_only=True)
 class Setting:
-    """Where it runs: PyTorch, the device, bytes of its L2 cache, and whether sizes are reduced (for tests)."""
+    """Where it runs: PyTorch, the device, bytes of its L2 cache, and sizes; a rehearsal has others.
+
+    ``replace`` puts something else into the place of an example's kernels.
+    """
 
     torch: Any
     device: str = "cuda"
     l2_bytes: int = 0
     tokens: int = TOKENS
     heads: int = HEADS
+    replace: Callable[[Any], None] | None = None
     stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def random(self, *shape: int) -> Any:  # noqa: ANN401  # PyTorch is optional
@@ -81,15 +88,16 @@ class _Emitted:
         return lambda *args, **kwargs: self.launch(grid, *args, **kwargs)
 
 
-def example(job: Job) -> Any:  # noqa: ANN401  # a module
-    """Return the example's module, its kernel replaced by what the job measures."""
-    sys.path.insert(0, str(EXAMPLES))
-    module: Any = importlib.import_module(job.op)
+def example(job: Job, setting: Setting) -> Any:  # noqa: ANN401  # a module
+    """Return a copy of the example's module, its kernel replaced by what the job measures."""
+    module = _import_file(EXAMPLES / f"{job.op}.py")
     if job.implementation == "twill":
         setattr(module, job.op, _Emitted(_import_file(Path(job.emitted)).launch))
     if job.implementation == "dropin":
         twillgpu: Any = importlib.import_module("twillgpu")
         setattr(module, job.op, twillgpu.optimize(fallback=False)(getattr(module, job.op)))
+    if setting.replace is not None:
+        setting.replace(module)
     return module
 
 
@@ -98,16 +106,18 @@ def _import_file(path: Path) -> Any:  # noqa: ANN401  # a module
     if spec is None or spec.loader is None:
         raise FileNotFoundError(path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # the decorator looks there for the launch that the file declares
     spec.loader.exec_module(module)
     return module
 
 
 @contextlib.contextmanager
-def _backend(job: Job) -> Iterator[None]:
-    """Let PyTorch use one back end of its attention; it raises where that cannot be used."""
+def _backend(job: Job, setting: Setting) -> Iterator[None]:
+    """Let PyTorch use one back end of its attention; it raises where that cannot be used. A CPU has only its own."""
     attention: Any = importlib.import_module("torch.nn.attention")
-    kind = {"cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION", "math": "MATH"}[job.implementation]
-    with attention.sdpa_kernel(getattr(attention.SDPBackend, kind)):
+    kind = getattr(attention.SDPBackend, BACKENDS[job.implementation])
+    others = [] if setting.device == "cuda" else [attention.SDPBackend.MATH]
+    with attention.sdpa_kernel([kind, *others]):
         yield
 
 
@@ -120,14 +130,14 @@ def _attention_fwd(job: Job, length: int, setting: Setting) -> Work:
     lse = [setting.empty(*shape[:3], dtype="float32") for _ in range(sets)]
     sizes: dict[str, Any] = {}
     if job.implementation in TRITON:
-        module = example(job)
+        module = example(job, setting)
         sizes = declared(module, job.op, job.target)
 
         def launch(at: int) -> None:
             module.attention(*inputs[at], outputs[at], lse[at], scale, sizes["BLOCK_M"], sizes["BLOCK_N"])
 
     else:
-        setting.stack.enter_context(_backend(job))
+        setting.stack.enter_context(_backend(job, setting))
 
         def launch(at: int) -> None:
             outputs[at] = torch.nn.functional.scaled_dot_product_attention(*inputs[at], scale=scale)
@@ -135,7 +145,7 @@ def _attention_fwd(job: Job, length: int, setting: Setting) -> Work:
     def pairs(at: int) -> list[tuple[Any, Any]]:
         head = _drawn_head(setting, shape)
         q, k, v = (one[head].double() for one in inputs[at])
-        o, lse2 = _reference(q, k, v, scale)
+        o, lse2 = _reference(torch, q, k, v, scale)
         return [(outputs[at][head], o), *([(lse[at][head], lse2)] if sizes else [])]
 
     def poison(at: int) -> None:
@@ -159,7 +169,7 @@ def _attention_bwd(job: Job, length: int, setting: Setting) -> Work:
     gradients: list[Any] = [tuple(setting.empty(*shape) for _ in range(3)) for _ in range(sets)]
     sizes: dict[str, Any] = {}
     if job.implementation in TRITON:
-        module = example(job)
+        module = example(job, setting)
         sizes = declared(module, job.op, job.target)
         forward = [_forward(setting, q, k, v, scale) for q, k, v, _ in inputs]
         delta = setting.empty(*shape[:3], dtype="float32")
@@ -173,7 +183,7 @@ def _attention_bwd(job: Job, length: int, setting: Setting) -> Work:
             )
 
     else:
-        setting.stack.enter_context(_backend(job))
+        setting.stack.enter_context(_backend(job, setting))
         leaves = [tuple(one.requires_grad_() for one in given[:3]) for given in inputs]
         outputs = [torch.nn.functional.scaled_dot_product_attention(*one, scale=scale) for one in leaves]
 
@@ -183,7 +193,7 @@ def _attention_bwd(job: Job, length: int, setting: Setting) -> Work:
     def pairs(at: int) -> list[tuple[Any, Any]]:
         head = _drawn_head(setting, shape)
         q, k, v, do = (one[head].detach().double() for one in inputs[at])
-        wanted = _reference_gradients(q, k, v, do, scale)
+        wanted = _reference_gradients(torch, q, k, v, do, scale)
         return [(found[head], right) for found, right in zip(gradients[at], wanted, strict=True)]
 
     def poison(at: int) -> None:
@@ -210,7 +220,7 @@ def _gemm(job: Job, length: int, setting: Setting) -> Work:
             torch.matmul(*inputs[at], out=outputs[at])
 
     else:
-        module = example(job)
+        module = example(job, setting)
         sizes = declared(module, job.op, job.target)
 
         def launch(at: int) -> None:
@@ -236,19 +246,14 @@ def _drawn_head(setting: Setting, shape: tuple[int, ...]) -> tuple[int, int]:
     return batch, head
 
 
-def _reference(q: Any, k: Any, v: Any, scale: float) -> tuple[Any, Any]:  # noqa: ANN401  # PyTorch is optional
+def _reference(torch: Any, q: Any, k: Any, v: Any, scale: float) -> tuple[Any, Any]:  # noqa: ANN401  # PyTorch is optional
     """Return output and base-2 log-sum-exp of one head, in the precision of the inputs."""
     parts, sums = [], []
     for rows in q.split(CHUNK):
         scores = rows @ k.T * scale
         parts.append(scores.softmax(-1) @ v)
         sums.append(scores.logsumexp(-1) * LOG2_E)
-    return _cat(parts), _cat(sums)
-
-
-def _cat(parts: list[Any]) -> Any:  # noqa: ANN401  # PyTorch is optional
-    torch: Any = importlib.import_module("torch")
-    return torch.cat(parts)
+    return torch.cat(parts), torch.cat(sums)
 
 
 def _forward(setting: Setting, q: Any, k: Any, v: Any, scale: float) -> tuple[Any, Any]:  # noqa: ANN401  # PyTorch
@@ -257,12 +262,12 @@ def _forward(setting: Setting, q: Any, k: Any, v: Any, scale: float) -> tuple[An
     for batch in range(q.shape[0]):
         for head in range(q.shape[1]):
             part = (batch, head)
-            found, sums = _reference(q[part].float(), k[part].float(), v[part].float(), scale)
+            found, sums = _reference(setting.torch, q[part].float(), k[part].float(), v[part].float(), scale)
             o[batch, head], lse[batch, head] = found.half(), sums
     return o, lse
 
 
-def _reference_gradients(q: Any, k: Any, v: Any, do: Any, scale: float) -> tuple[Any, Any, Any]:  # noqa: ANN401  # torch
+def _reference_gradients(torch: Any, q: Any, k: Any, v: Any, do: Any, scale: float) -> tuple[Any, Any, Any]:  # noqa: ANN401
     """Return dQ, dK and dV of one head, by the formulas of softmax's derivative."""
     dq, dk, dv = [], k * 0, v * 0
     for rows, out in zip(q.split(CHUNK), do.split(CHUNK), strict=True):
@@ -271,4 +276,4 @@ def _reference_gradients(q: Any, k: Any, v: Any, do: Any, scale: float) -> tuple
         ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
         dq.append(ds @ k)
         dk, dv = dk + ds.T @ rows, dv + p.T @ out
-    return _cat(dq), dk, dv
+    return torch.cat(dq), dk, dv

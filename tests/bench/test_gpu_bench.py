@@ -128,7 +128,7 @@ def test_each_failure_costs_one_row(tmp_path: Path, folder: Path, capsys: pytest
     assert "the process ended: Segmentation fault soon" in printed
     assert "no answer within 3 s" in printed
     assert document["device"] == DEVICE
-    assert document["schema"] == "twillgpu-gpu-bench/1"
+    assert (document["schema"], document["measured"]) == ("twillgpu-gpu-bench/2", True)
 
 
 def test_the_prediction_stands_beside_the_measurement(tmp_path: Path, folder: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_budget_ends_the_measurement(tmp_path: Path) -> None:
     job = Job(op="gemm", implementation="cublas", lengths=(2048, 4096), target="")
     rows = list(runner(tmp_path, budget=2.5).rows(job))
     assert [row.outcome for row in rows] == ["timeout", "skipped"]
-    assert rows[1].reason == "the budget of 2.5 s is used up"
+    assert rows[1].reason == "of the budget of 2.5 s 0 s were left"
 
 
 class Array:
@@ -323,7 +323,7 @@ def test_launches_are_timed_in_a_queue_with_rotating_inputs() -> None:
         sets=2,
         extent=Extent(flop=1.0),
     )
-    assert gpu_one.EventTimer(torch).median(work) == (30.0, 10)
+    assert gpu_one.EventTimer(torch=torch).median(work) == (30.0, 10)
     timed = cuda.done[-32:]
     assert timed[0] == "sleep"
     assert timed[-1] == "synchronize"
