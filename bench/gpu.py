@@ -114,7 +114,8 @@ class Runner:
                         break
             job = replace(job, lengths=tuple(one for one in job.lengths if one not in done))
             if self.left < needed:
-                yield from skipped(job, f"of the budget of {self.budget:g} s {max(self.left, 0):.0f} s were left")
+                left = f"{max(self.left, 0):.0f} s of the budget of {self.budget:g} s"
+                yield from skipped(job, f"{left} are left, and it takes {needed:.0f} s or more")
                 return
 
     def _process(self, job: Job) -> Iterator[Row]:

@@ -154,7 +154,7 @@ def main(arguments: Sequence[str]) -> int:
     given = json.loads(arguments[0])
     job = Job(**{**given, "lengths": tuple(given["lengths"])})
     for length in job.lengths:
-        setting, timer = _on_a_cpu(job, length) if job.rehearse else _on_the_gpu()
+        setting, timer = on_a_cpu(job, length) if job.rehearse else _on_the_gpu()
         row = measured(job, length, setting, timer)
         print(json.dumps(asdict(row)), file=answers, flush=True)
         if row.outcome == "failed":
@@ -176,7 +176,8 @@ def _on_the_gpu() -> tuple[Setting, Timer]:
     return Setting(torch=torch, l2_bytes=l2_bytes), EventTimer(torch=torch)
 
 
-def _on_a_cpu(job: Job, length: int) -> tuple[Setting, Timer]:
+def on_a_cpu(job: Job, length: int) -> tuple[Setting, Timer]:
+    """Return where a rehearsal of one row runs, and its timer."""
     rehearsal: Any = importlib.import_module("gpu_rehearse")  # the emulator: a measurement needs none of it
     setting: Setting = rehearsal.setting(job, length)
     return setting, EventTimer(torch=setting.torch, warm_up=1, least=1, most=1)

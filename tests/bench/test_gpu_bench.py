@@ -1,6 +1,7 @@
 """``bench/gpu.py`` without a GPU: its processes, its budget, its table; what is measured is another matter."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -95,6 +96,49 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: st
     assert gpu_one.probe() == {"missing": f"{package} is not installed"}
 
 
+def test_a_measurement_needs_only_pytorch_triton_and_this_repository() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['ortools', 'click', 'rich', 'numpy']))\n"
+        "import gpu, gpu_one\n"
+        "from gpu_plan import Job\n"
+        "from gpu_works import Setting, example\n"
+        "for op in gpu.IMPLEMENTATIONS:\n"
+        "    example(Job(op=op, implementation='triton', lengths=(), target=''), Setting(torch=None))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(BENCH.parent / "src")}
+    subprocess.run([sys.executable, "-c", code], cwd=BENCH, check=True, env=environment)  # noqa: S603  # our own code
+
+
+def test_what_a_library_prints_is_passed_over(tmp_path: Path) -> None:
+    child = """
+import json, sys
+print("Welcome to some library")
+print(json.dumps(["no", "row"]))
+print(json.dumps(dict(op="gemm", implementation="cublas", length=128, outcome="ok")), flush=True)
+"""
+    job = Job(op="gemm", implementation="cublas", lengths=(128,), target="")
+    assert [row.outcome for row in runner(tmp_path, child=child).rows(job)] == ["ok"]
+
+
+def test_no_row_is_begun_that_there_is_no_time_for(tmp_path: Path) -> None:
+    child = """
+import json, sys
+for length in json.loads(sys.argv[1])["lengths"]:
+    print(json.dumps(dict(op="gemm", implementation="cublas", length=length, outcome="ok", seconds=50.0)), flush=True)
+"""
+    job = Job(op="gemm", implementation="cublas", lengths=(128, 256, 512), target="")
+    rows = list(runner(tmp_path, budget=40.0, child=child).rows(job))
+    assert [(row.outcome, row.seconds) for row in rows] == [("ok", 50.0), ("skipped", 0.0), ("skipped", 0.0)]
+    assert rows[1].reason.endswith(" of the budget of 40 s are left, and it takes 50 s or more")
+    assert rows[1].length == 256
+
+
+def test_an_h200_takes_the_kernels_of_the_h100(folder: Path) -> None:
+    assert gpu.prepared("gemm", "h200", folder).file == "gemm.py"
+    assert gpu.prepared("gemm", "b200", folder).reason.startswith("no emitted kernel for b200")
+
+
 def test_each_failure_costs_one_row(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "out" / "gpu.json"
     arguments = [
@@ -179,7 +223,7 @@ def test_the_budget_ends_the_measurement(tmp_path: Path) -> None:
     job = Job(op="gemm", implementation="cublas", lengths=(2048, 4096), target="")
     rows = list(runner(tmp_path, budget=2.5).rows(job))
     assert [row.outcome for row in rows] == ["timeout", "skipped"]
-    assert rows[1].reason == "of the budget of 2.5 s 0 s were left"
+    assert rows[1].reason == "0 s of the budget of 2.5 s are left, and it takes 1 s or more"
 
 
 class Array:
