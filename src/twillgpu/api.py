@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from twillgpu.certify.certify import Inputs, Place, certify
@@ -22,6 +23,8 @@ from twillgpu.schedule.paper.record import PaperOptions
 from twillgpu.schedule.paper.search import search as paper_search
 from twillgpu.schedule.record import Schedule, SearchOptions, SearchResult
 from twillgpu.schedule.search import search
+from twillgpu.store.cache import Cache
+from twillgpu.store.results import keep, kept_result, search_key
 from twillgpu.verify import check
 from twillgpu.verify.record import Verified, Violation
 from twillgpu.view.limit import limit_reached
@@ -75,7 +78,10 @@ class Scheduled:
 
 
 def find_schedule(
-    priced: Priced, options: SearchOptions | PaperOptions | None = None, progress: Progress | None = None
+    priced: Priced,
+    options: SearchOptions | PaperOptions | None = None,
+    progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> Run:
     """Find the schedule with the smallest initiation interval, and verify it.
 
@@ -83,6 +89,7 @@ def find_schedule(
         priced: what ``load_problem`` returns.
         options: limits, resolution, seed; ``PaperOptions`` for the paper's own method.
         progress: called with one line of text whenever the search takes a step.
+        cache: where the result is looked for, and kept; ``None``: it is searched.
 
     Returns:
         The records of every stage. Infeasible problems and limits are statuses of ``run.result``.
@@ -90,7 +97,7 @@ def find_schedule(
     Raises:
         TwillError: the schedule found does not pass the verifier, which is a defect of the search.
     """
-    return _run(priced, options or SearchOptions(), progress)[0]
+    return _run(priced, options or SearchOptions(), progress, cache)[0]
 
 
 def load_schedule(file: str | Path) -> ScheduleFile:
@@ -106,6 +113,7 @@ def take_schedule(
     given: Given | None = None,
     options: SearchOptions | PaperOptions | None = None,
     progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> Scheduled:
     """Take the schedule that is given, or find one, and verify it; its ``.program()`` is the warp program.
 
@@ -114,13 +122,14 @@ def take_schedule(
         given: what ``load_schedule`` returns, a schedule, or a search's result; ``None`` searches.
         options: options of the search.
         progress: called with one line of text whenever the search takes a step.
+        cache: where the result of a search is looked for, and kept; ``None``: it is searched.
 
     Raises:
         InputError: the schedule given breaks rules, the first of which is named.
         TwillError: the schedule found does, which is a defect of the search.
     """
     if given is None:
-        run, verified = _run(priced, options or SearchOptions(), progress)
+        run, verified = _run(priced, options or SearchOptions(), progress, cache)
         return Scheduled(priced=priced, verified=verified, result=run.result, run=run)
     result = given if isinstance(given, SearchResult) else None
     notes = hash_mismatches(priced.problem, given.schedule) if isinstance(given, ScheduleFile) else ()
@@ -128,17 +137,52 @@ def take_schedule(
 
 
 def _run(
+    priced: Priced, options: SearchOptions | PaperOptions, progress: Progress | None, cache: Cache | None
+) -> tuple[Run, Verified | None]:
+    if cache is None:
+        return _searched(priced, options, progress)
+    key = search_key(priced.problem, priced.limits, options)
+    found = _kept(priced, cache, key)
+    if found is not None:
+        return found
+    run, verified = _searched(priced, options, progress)
+    keep(cache, key, run)
+    return run, verified
+
+
+def _kept(priced: Priced, cache: Cache, key: str) -> tuple[Run, Verified | None] | None:
+    """Return what the cache has, verified again; ``None``, with a warning, where it is of no use."""
+    started = time.perf_counter()
+    try:
+        kept = kept_result(cache, key, priced.problem)
+        verified = _verified(priced, kept.result) if kept is not None else None
+    except InputError as error:
+        warnings.warn(f"{error.where}: {error.what}; it is searched anew", RuntimeWarning, stacklevel=5)
+        return None
+    if kept is None:
+        return None
+    return replace(_run_of(priced, kept.result, started), kept_since=kept.created), verified
+
+
+def _searched(
     priced: Priced, options: SearchOptions | PaperOptions, progress: Progress | None
 ) -> tuple[Run, Verified | None]:
     started = time.perf_counter()
-    result = _searched(priced, options, progress)
+    if isinstance(options, PaperOptions):
+        result = paper_search(priced.problem, options, progress)
+    else:
+        result = search(priced.problem, options, progress)
     try:
         verified = _verified(priced, result)
     except InputError as error:
         remedy = "this is a defect of twillgpu: please report it with the output of --emit graph"
         raise TwillError("search", error.what, remedy) from None
+    return _run_of(priced, result, started), verified
+
+
+def _run_of(priced: Priced, result: SearchResult, started: float) -> Run:
     loaded = priced.loaded
-    run = Run(
+    return Run(
         source=loaded.source,
         machine=loaded.machine,
         limits=priced.limits,
@@ -149,7 +193,6 @@ def _run(
         remarks=loaded.remarks + result.remarks,
         seconds=priced.seconds + time.perf_counter() - started,
     )
-    return run, verified
 
 
 def _verified(priced: Priced, given: Given) -> Verified | None:
@@ -172,12 +215,6 @@ def _claimed_stages(given: Given) -> int | None:
     if isinstance(given, SearchResult):
         return given.max_stages
     return given.stages if isinstance(given, ScheduleFile) else None
-
-
-def _searched(priced: Priced, options: SearchOptions | PaperOptions, progress: Progress | None) -> SearchResult:
-    if isinstance(options, PaperOptions):
-        return paper_search(priced.problem, options, progress)
-    return search(priced.problem, options, progress)
 
 
 def explain_schedule(

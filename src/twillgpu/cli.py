@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 import io
 import sys
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import NoReturn, cast
 
@@ -19,6 +21,7 @@ from twillgpu import __version__
 from twillgpu.errors import TwillError
 from twillgpu.installation import versions
 
+_FORMAT = warnings.formatwarning
 MISTAKE = 1
 INTERRUPTED = 130
 
@@ -90,7 +93,16 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = _plain_warning
     sys.exit(run(sys.argv[1:]))
+
+
+def _plain_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning as the command says everything: no place in its own source."""
+    own = issubclass(category, RuntimeWarning) and Path(filename).is_relative_to(Path(__file__).parent)
+    return f"twillgpu: {message}\n" if own else _FORMAT(message, category, filename, lineno, line)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, with_options
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
 from twillgpu.cli_schedule import SEARCH, search_options
-from twillgpu.cli_source import GIVEN, scheduled, status_of
+from twillgpu.cli_source import GIVEN, cache_of, scheduled, status_of
 from twillgpu.emit.record import Emission
 from twillgpu.emit.refine import MOST_ROUNDS
 from twillgpu.emitting import EmitOptions, check_target
@@ -57,6 +57,7 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
         check=values["check"],
         most_rounds=values["rounds"],
         search=search_options(values),
+        cache=cache_of(values),
         lower=LowerOptions(order_units=values["order_units"]),
     )
     with interruptible(), progress_line() as progress:

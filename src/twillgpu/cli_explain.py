@@ -11,7 +11,7 @@ from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, source_options, with_op
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
 from twillgpu.cli_schedule import SEARCH, search_options
-from twillgpu.cli_source import EXIT, priced_for
+from twillgpu.cli_source import CACHE, EXIT, cache_of, priced_for, say_kept
 from twillgpu.explain.record import ExplainOptions
 from twillgpu.inputs import load_source
 from twillgpu.view.explain import explanation_json, explanation_text
@@ -22,7 +22,7 @@ DEFAULTS = ExplainOptions()
 
 @click.command("explain")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, SEARCH)
+@with_options(KERNEL, LIMITS, SEARCH, CACHE)
 @click.option(
     "--budget",
     type=click.FloatRange(min=0, min_open=True),
@@ -56,7 +56,8 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
         work=values["question_work"], time_budget_seconds=values["budget"], table=values["table"]
     )
     with interruptible(), progress_line() as progress:
-        run = twillgpu.find_schedule(priced, search_options(values), progress)
+        run = twillgpu.find_schedule(priced, search_options(values), progress, cache_of(values))
+        say_kept(run)
         explanation = twillgpu.explain_schedule(run, options, progress)
     output.deliver(explanation_json(run, explanation) if values["as_json"] else explanation_text(run, explanation))
     status = EXIT[run.result.status]

@@ -23,7 +23,7 @@ from twillgpu.cli_options import (
 )
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
-from twillgpu.cli_source import EXIT, priced_for
+from twillgpu.cli_source import CACHE, EXIT, cache_of, priced_for, say_kept
 from twillgpu.costs.bounds import bounds
 from twillgpu.frontend.text import print_kernel
 from twillgpu.graph.jsonform import write_graph
@@ -80,7 +80,7 @@ SEARCH: tuple[Decorator, ...] = (
 
 @click.command("schedule")
 @click.argument("source", metavar="SOURCE")
-@with_options(KERNEL, LIMITS, SEARCH, PAPER, CERTIFY)
+@with_options(KERNEL, LIMITS, SEARCH, PAPER, CACHE, CERTIFY)
 @click.option("--emit", type=click.Choice(STAGES), help="Print the record of this stage and stop there.")
 @with_options(OUTPUT)
 def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
@@ -103,9 +103,10 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     if stage in ("graph", "problem", "bounds"):
         return _deliver(output, _record(stage, priced, as_json=values["as_json"]))
     with interruptible(), progress_line() as progress:
-        found = twillgpu.take_schedule(priced, options=method, progress=progress)
+        found = twillgpu.take_schedule(priced, None, method, progress, cache_of(values))
         run = found.run
         assert run is not None  # noqa: S101  # it was searched
+        say_kept(run)
         certificate = wanted.certificate(priced, run, progress) if wanted.asked else None
     summary = certificate_text(certificate, width=output.width) if certificate is not None else ""
     if stage in LOWERED:

@@ -23,6 +23,7 @@ from twillgpu.cli_options import (
 )
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import progress_line
+from twillgpu.cli_source import CACHE
 from twillgpu.costs.record import PriceOptions
 from twillgpu.errors import InputError
 from twillgpu.schedule.record import SearchOptions
@@ -126,7 +127,7 @@ RUN: tuple[Decorator, ...] = (
 @click.command("tune")
 @click.argument("source", metavar="SOURCE")
 @click.argument("more", metavar="[NAME=A,B,C]...", nargs=-1)
-@with_options(SPACE, RUN, KERNEL, LIMITS, OUTPUT)
+@with_options(SPACE, RUN, CACHE, KERNEL, LIMITS, OUTPUT)
 def command(source: str, more: tuple[str, ...], **values: Any) -> int:  # noqa: ANN401  # whatever click parsed
     """Choose tile sizes, sub-tiling, groups and registers by the predicted time of the launch.
 
@@ -165,6 +166,7 @@ def _question(source: str, values: Values) -> Question:
         trips=values["trips"],
         where=values["where"],
         reuse=values["reuse"],
+        cache=values["cache"],
     )
 
 

@@ -17,6 +17,7 @@ from twillgpu.lower.options import LowerOptions
 from twillgpu.lower.record import WarpProgram
 from twillgpu.machine.record import Machine
 from twillgpu.schedule.record import Schedule, SearchOptions, SearchResult
+from twillgpu.store.cache import Cache
 from twillgpu.view.claim import verdict
 
 COLUMN_BYTES = 512
@@ -36,12 +37,14 @@ class EmitOptions:
         check: whether it is compiled, compared with the schedule and, where that helps, made again.
         most_rounds: emissions at most.
         search: options of further searches.
+        cache: where their results are looked for, and kept; ``None``: they are searched.
         lower: what the schedule leaves open.
     """
 
     check: bool = False
     most_rounds: int = MOST_ROUNDS
     search: SearchOptions = field(default_factory=SearchOptions)
+    cache: Cache | None = None
     lower: LowerOptions = field(default_factory=LowerOptions)
 
 
@@ -121,7 +124,7 @@ def _searched_again(priced: Priced, budget: Budget, options: EmitOptions) -> War
     loaded = replace(priced.loaded, machine=machine, graph=replace(graph, fixed_bytes=tuple(sorted(fixed.items()))))
     spared = f"with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM left free"
     try:
-        found = take_schedule(price_loaded(loaded, priced.limits), options=options.search)
+        found = take_schedule(price_loaded(loaded, priced.limits), options=options.search, cache=options.cache)
     except InputError as error:
         return f"impossible {spared}: {error.what}"
     return found.program(options.lower) if found.verified is not None else f"{_none(found)} {spared}"

@@ -23,6 +23,7 @@ from twillgpu.simulate.arguments import trips_of
 from twillgpu.simulate.record import KernelTime, SimulationOptions, SteadyState
 from twillgpu.simulate.simulate import steady_state
 from twillgpu.simulate.whole import Launch, kernel_time
+from twillgpu.store.cache import shared
 from twillgpu.store.key import made_with
 from twillgpu.tune.drive import Drive, Works
 from twillgpu.tune.executors import Pool, processes
@@ -96,7 +97,7 @@ def _text(question: Question) -> str:
     fields = {
         name: value
         for name, value in asdict(question).items()
-        if name not in ("source", "graphs", "where", "machine")
+        if name not in ("source", "graphs", "where", "machine", "cache")
     }
     return json.dumps({"machine_sha256": machine, "versions": made_with(), **fields}, sort_keys=True)
 
@@ -239,7 +240,7 @@ def _bounded(task: Task, kept: list[_Prepared]) -> Outcome:
 
 def _solved(task: Task, prepared: _Prepared | None) -> Outcome:
     ready = _ready(task, prepared or _loaded(task))
-    found = take_schedule(ready.priced, options=task.question.search)
+    found = take_schedule(ready.priced, options=task.question.search, cache=shared() if task.question.cache else None)
     row = Outcome(
         candidate=task.candidate,
         status="solved",

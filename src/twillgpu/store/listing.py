@@ -46,13 +46,14 @@ def entry_values(entry: Entry, now: float) -> dict[str, str | int | float | None
 def _row(entry: Entry, now: float) -> tuple[str, ...]:
     interval = "-" if entry.ii_cycles is None else number(entry.ii_cycles)
     source = "emitted" if entry.source else "declined" if entry.declined else "-"
-    age = _age(now - entry.created)
+    age = age_text(now - entry.created)
     return (
         entry.key[:KEY_SHOWN], entry.kernel, entry.machine, interval, entry.status, source, age, _size(entry.bytes),
     )  # fmt: skip
 
 
-def _age(seconds: float) -> str:
+def age_text(seconds: float) -> str:
+    """Return how long ago something was, in words."""
     for size, unit in _UNITS:
         if seconds >= size:
             return plural(int(seconds // size), unit)

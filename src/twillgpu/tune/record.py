@@ -84,6 +84,7 @@ class Question:
         trips: expression for the trip count; ``None``: it follows from the kernel's arguments, or graph JSON says it.
         where: conditions that a candidate meets, or is declined.
         reuse: accesses through L2 that a byte from HBM serves; ``None``: HBM is left out.
+        cache: whether workers look for results in their user's cache, and keep them there; it decides about nothing.
     """
 
     source: str
@@ -98,6 +99,7 @@ class Question:
     trips: str | None = None
     where: tuple[str, ...] = ()
     reuse: float | None = None
+    cache: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ class Run:
         result: what the search found; its schedule, if any, has passed the verifier.
         remarks: what was decided on the way and the user should know.
         seconds: wall seconds from reading the source to the verified schedule.
+        kept_since: Unix time at which the result was found, where it is from the cache; ``None``: found now.
     """
 
     source: str
@@ -36,3 +37,4 @@ class Run:
     result: SearchResult
     remarks: tuple[str, ...]
     seconds: float
+    kept_since: float | None = None

@@ -78,10 +78,11 @@ def _schedule_sections(run: Run, schedule: Schedule, width: int) -> list[str]:
 def _search(run: Run) -> list[str]:
     result = run.result
     effort = f"{plural(len(result.attempts), 'solver call')}, slots of {plural(result.slot_cycles, 'cycle')}"
+    kept = "" if run.kept_since is None else " (from the cache)"
     lines = [
         f"  {result.method} with {result.solver} {result.version}",
         f"  {effort}, seed {result.options.seed}",
-        f"  search {result.seconds:.2f} s, in all {run.seconds:.2f} s",
+        f"  search {result.seconds:.2f} s{kept}, in all {run.seconds:.2f} s",
     ]
     if result.schedule is not None:
         lines.append("  the schedule passed the independent verifier, rule by rule")
