@@ -115,6 +115,9 @@ def _kernel(
     parameters = ", ".join(f"{name}{notes.get(name, '')}" for name in _in_use(frame, passed))
     yield from ("", "", "@gluon.jit", f"def {kernel_name(frame.program)}({parameters}):")
     yield from (f"{INDENT}{line}" for line in stored)
+    if len(groups) == 1:
+        yield f"{INDENT}{names[groups[0].name]}({', '.join(passed[groups[0].name])})"
+        return
     yield f"{INDENT}gl.warp_specialize("
     yield f"{INDENT * 2}["
     for group in groups:

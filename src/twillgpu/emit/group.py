@@ -10,6 +10,7 @@ from twillgpu.emit.actions import ACTIONS, Action
 from twillgpu.emit.arrange import arranged
 from twillgpu.emit.control import control
 from twillgpu.emit.counting import iteration_text
+from twillgpu.emit.entering import needed
 from twillgpu.emit.expressions import Writing, bare, pure
 from twillgpu.emit.frame import Frame
 from twillgpu.emit.loop_variables import (
@@ -19,6 +20,7 @@ from twillgpu.emit.loop_variables import (
     identity,
     stage_of,
 )
+from twillgpu.emit.peeling import apart, peels
 from twillgpu.emit.sliced import SliceWriter
 from twillgpu.emit.slices import Slicing, slicings
 from twillgpu.emit.terms import Term, full, name_of_zero
@@ -75,10 +77,13 @@ class GroupWriter:
         if self.group.loop:
             self.trips()
             self.enter()
-            if not self.rolled():
-                self.region(self.group.prologue)
-            self.loop()
-            self.region(self.group.epilogue)
+            if self.peeled():
+                apart(self)
+            else:
+                if not self.rolled():
+                    self.region(self.group.prologue)
+                self.loop()
+                self.region(self.group.epilogue)
         self.region(self.group.after)
         return self.lines or ["pass"]
 
@@ -125,36 +130,12 @@ class GroupWriter:
                 self.line(f"{name} = {name_of_zero(kind.dtype)}")
 
     def needed(self) -> set[tuple[str, int]]:
-        """Return the variables that must exist before the prologue: those that a step may read before it makes them,
-        and those that are read after the loop.
-        """
-        found = set(self.variables.entering)
-        after = {leaf for one in self.group.after for _, leaf in self.variables.reads(one, 0)}
-        for carried in self.frame.program.kernel.loop.carried:
-            if carried.result in after and carried.yielded in self.variables.defined:
-                found.add((carried.yielded, 0))
-        if not self.rolled():
-            found |= self.across(self.group.prologue, [])
-        settled = [replace(one) for one in self.variables.flight]
-        return found | self.across(self.group.epilogue, settled)
+        """Return the variables that must exist before the prologue."""
+        return needed(self.variables, rolled=self.rolled(), peeled=self.peeled())
 
-    def across(self, instructions: tuple[Instruction, ...], flight: list[InFlight]) -> set[tuple[str, int]]:
-        """Return the variables that one conditional block makes and another one reads or waits for."""
-        found: set[tuple[str, int]] = set()
-        made: dict[str, int] = {}
-        blocks = itertools.groupby(instructions, key=lambda one: one.at_least)
-        for number, (_, some) in enumerate(blocks):
-            for instruction in some:
-                position = self.variables.places.get(identity(instruction), 0)
-                for at, leaf in self.variables.reads(instruction, position):
-                    value = self.variables.source(leaf).value
-                    if made.get(value, number) != number and not self.variables.beside(value, at):
-                        found.update((value, chained) for chained in range(self.variables.last.get(value, 0) + 1))
-                for value in self.variables.made(instruction):
-                    made[value] = number
-                advance(flight, instruction, self.frame)
-            found |= {(one.value, one.variable) for one in flight}
-        return found
+    def peeled(self) -> bool:
+        """Return whether prologue and epilogue are written without conditions."""
+        return not self.rolled() and peels(self.group)
 
     def loop(self) -> None:
         """Write the steady state."""
