@@ -97,3 +97,14 @@ def test_the_optimum_of_attention_on_hopper_is_not_serialised(tmp_path: Path) ->
     assert compiled.warnings == ()
     assert compiled.assembler.startswith("ptxas 1")
     assert [one.loop.spills for one in compiled.groups if one.loop is not None] == [0, 0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "machine"), PAIRS[4:])
+def test_tiles_are_added_to_global_memory_with_every_triton(name: str, machine: str, tmp_path: Path) -> None:
+    """With Triton 3.6 the backward pass did not compile: module tma has no attribute async_atomic_add."""
+    file = tmp_path / f"{name}.py"
+    file.write_text(emit(code.program(name, machine)), "utf-8")
+    assert [one.name for one in compile_source(file).groups] == [
+        one.name for one in ordered(code.program(name, machine))
+    ]

@@ -44,13 +44,14 @@ def piece(pool, first: gl.constexpr, count: gl.constexpr):
     else:
         return pool.index(first)'''
 _ADD = '''TMA_ADDS = gl.constexpr(hasattr(tma, "async_atomic_add"))
+tma_reduce = getattr(tma, "async_atomic_add", None)
 
 
 @gluon.jit
 def tma_add(descriptor, base, stride, row, column, source, ROWS: gl.constexpr, COLUMNS: gl.constexpr):
     """Add a tile to global memory: by TMA, or by atomics where Gluon cannot write that (Triton 3.6)."""
     if TMA_ADDS:
-        tma.async_atomic_add(descriptor, [row, column], source)
+        tma_reduce(descriptor, [row, column], source)
     else:
         layout: gl.constexpr = gl.BlockedLayout([1, 4], [1, 32], [gl.num_warps(), 1], [1, 0])
         columns = column + gl.arange(0, COLUMNS, gl.SliceLayout(0, layout))
