@@ -165,10 +165,23 @@ def _tcgen05(action: Action) -> Done:
 
 
 def _load(action: Action) -> Done:
+    if action.instruction.engine == "cp_async":
+        return _async_copy(action)
     given = [f"mask={action.operand(1)}"] if len(action.op.operands) > 1 else []
     given += [f"other={action.operand(2)}"] if len(action.op.operands) > 2 else []
     text = f"gl.load({', '.join([action.operand(0), *given])})"
     return Done(term=Term(text=text, shape=action.op.results[0].type.shape))
+
+
+def _async_copy(action: Action) -> Done:
+    """A copy to SMEM that the group waits for later; what its mask leaves out is zero."""
+    target = action.frame.copy(action.instruction.writes[0], action.least)
+    if len(action.op.operands) > 2 and action.operand(2) not in ("0", "0.0"):
+        raise UnsupportedError(
+            action.op.source, "a copy to SMEM that fills in what it does not load", "use other=0.0"
+        )
+    mask = f", mask={action.tile(1)}" if len(action.op.operands) > 1 else ""
+    return Done(lines=(f"cp_async({target}, {action.tile(0)}{mask})", "async_copy.commit_group()"))
 
 
 def _store(action: Action) -> Done:

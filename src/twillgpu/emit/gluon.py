@@ -116,6 +116,7 @@ def _kernel(
     yield from ("", "", "@gluon.jit", f"def {kernel_name(frame.program)}({parameters}):")
     yield from (f"{INDENT}{line}" for line in stored)
     if len(groups) == 1:
+        # Triton refuses to specialise for one group, which is the block itself.
         yield f"{INDENT}{names[groups[0].name]}({', '.join(passed[groups[0].name])})"
         return
     yield f"{INDENT}gl.warp_specialize("
@@ -149,7 +150,20 @@ def _compiled(
     for value in program.kernel.arguments:
         if frame.names.name(value.name) in parameters and value.type.space != "descriptor":
             yield f'{INDENT}"{frame.names.name(value.name)}": "{scalar(value)}",'
-    yield from ("}", "CONSTANTS = {}", "ATTRIBUTES = {}", f"NUM_WARPS = {groups[0].warps}")
+    yield from ("}", "CONSTANTS = {}", *_attributes(frame, parameters), f"NUM_WARPS = {groups[0].warps}")
     yield f'TARGET = "{program.kernel.target}"'
     quoted = ", ".join(f'"{names[group.name]}"' for group in groups)
     yield f"GROUPS = ({quoted}{',' * (len(groups) == 1)})"
+
+
+def _attributes(frame: Frame, parameters: Sequence[str]) -> Iterator[str]:
+    """Yield by position what the launcher makes sure of: multiples of 16 among the parameters."""
+    aligned = [one.name for one in frame.program.kernel.parameters if one.aligned]
+    promised = {*map(frame.names.name, aligned), *frame.bases.values()}
+    found = [at for at, name in enumerate(parameters) if name in promised]
+    if not found:
+        yield "ATTRIBUTES = {}"
+        return
+    yield "ATTRIBUTES = {"
+    yield from (f'{INDENT}{at}: [["tt.divisibility", 16]],' for at in found)
+    yield "}"

@@ -44,6 +44,8 @@ from twillgpu.lower.record import (
 )
 
 INDENT = "    "
+NEAR = 2
+"""Steps that a reader may be behind without seeing that its chain has moved on in steps that were left out."""
 _QUIET = frozenset({"token", "none", "descriptor"})
 
 
@@ -61,6 +63,7 @@ class GroupWriter:
     slices: SliceWriter = field(init=False)
     values: Values = field(init=False)
     said: str = ""
+    moved: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.variables = LoopVariables(frame=self.frame, group=self.group)
@@ -81,7 +84,8 @@ class GroupWriter:
                 apart(self)
             else:
                 if not self.rolled():
-                    self.region(self.group.prologue)
+                    self.region(self.group.prologue, by_steps=True)
+                    self.turn_back()
                 self.loop()
                 self.region(self.group.epilogue)
         self.region(self.group.after)
@@ -151,18 +155,20 @@ class GroupWriter:
         self.region(self.group.loop)
         self.depth -= 1
 
-    def region(self, instructions: Iterable[Instruction]) -> None:
-        """Write instructions in order, those that need iterations under one condition."""
+    def region(self, instructions: Iterable[Instruction], *, by_steps: bool = False) -> None:
+        """Write instructions in order, those that need iterations under one condition; ``by_steps``: chains of
+        variables move on in the steps that are left out, too.
+        """
         self.said = ""
         for least, some in itertools.groupby(instructions, key=lambda one: one.at_least):
             if least > 0:
-                self.guarded(least, tuple(some))
+                self.guarded(least, tuple(some), by_steps=by_steps)
             else:
                 for instruction in some:
                     self.instruction(instruction)
                 self.flush()
 
-    def guarded(self, least: int, instructions: tuple[Instruction, ...]) -> None:
+    def guarded(self, least: int, instructions: tuple[Instruction, ...], *, by_steps: bool) -> None:
         """Write instructions under a condition. Gluon gives a wgmma result in flight another type than a tile, and a
         variable must have one type on both ways: so what the block waits for is waited for before it, and what it
         leaves in flight is turned into an accumulator before it.
@@ -181,12 +187,40 @@ class GroupWriter:
         for name in started:
             self.line(f"{name} = warpgroup_mma_wait(0, deps=[{name}])")
         written = len(self.lines)
+        self.moved.clear()
         for instruction in instructions:
             self.instruction(instruction)
         self.flush()
         if len(self.lines) == written:
             self.line("pass")
         self.depth -= 1
+        if by_steps and self.moved:
+            self.skipped(started)
+
+    def skipped(self, started: list[str]) -> None:
+        """Write what a step of the prologue does where there is no such iteration: its chains move on, since a reader
+        in a later step counts the steps. What was turned into an accumulator moves on as a tile.
+        """
+        self.line("else:")
+        self.depth += 1
+        for target, source in self.moved:
+            waited = source in started and target not in started
+            self.line(f"{target} = {f'warpgroup_mma_wait(0, deps=[{source}])' if waited else source}")
+        self.depth -= 1
+
+    def turn_back(self) -> None:
+        """Write behind the prologue how chains go back by the steps that were left out: readers in the epilogue count
+        the iterations. Where no reader is more than two steps behind, none of them sees the difference.
+        """
+        for value in sorted(self.variables.last):
+            last, made = self.variables.last[value], self.variables.defined.get(value)
+            if made is None or self.variables.behind.get(value, 0) <= NEAR:
+                continue
+            name = self.frame.names.name(value)
+            for iterations in range(2, self.group.stages - made.stage):
+                self.line(f"if trips < {iterations}:")
+                for at in range(last):
+                    self.line(f"{INDENT}{variable(name, at)} = {variable(name, at + 1)}")
 
     def accumulator(self, one: InFlight) -> str:
         """Return the variable of a wgmma result in flight."""
@@ -284,11 +318,15 @@ class GroupWriter:
         """Write the assignment of an op's result, after the old value moved on in its chain."""
         value = next(result for result in op.results if result.type.space not in _QUIET)
         name = self.frame.names.name(value.name)
-        for move in moves(
-            name, self.variables.last.get(value.name, 0) if value.name in self.variables.defined else 0
-        ):
-            self.line(move)
+        if value.name in self.variables.defined:
+            self.move_on(name, self.variables.last.get(value.name, 0))
         self.line(f"{name} = {bare(term.text)}")
+
+    def move_on(self, name: str, last: int) -> None:
+        """Write how the old values of a chain move on before its first variable is made again."""
+        for target, source in moves(name, last):
+            self.moved.append((target, source))
+            self.line(f"{target} = {source}")
 
     def hand_over(self, instruction: Put | Get) -> None:
         """Write the copy of a register value to or from a ring."""
@@ -306,8 +344,7 @@ class GroupWriter:
             self.line(f"{copy}.store({writing.tile(instruction.value, instruction.value)})")
             return
         name = self.frame.names.name(instruction.value)
-        for move in moves(name, self.variables.last.get(instruction.value, 0)):
-            self.line(move)
+        self.move_on(name, self.variables.last.get(instruction.value, 0))
         self.line(f"{name} = {copy}.load({self.frame.layouts.name(kind.layout, instruction.value)})")
 
     def drain(self, instruction: Drain, done: list[InFlight]) -> None:

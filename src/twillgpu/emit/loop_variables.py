@@ -45,6 +45,7 @@ class LoopVariables:
         all_made: every place where it makes it: index tiles are computed anew in each of their readers.
         places: position in the body of each instruction, by what it does.
         last: last variable of the chain of each value made in the loop.
+        behind: the most steps that lie between where a value is made and a reader of it.
         entering: (value, variable) that a step reads before it makes it.
         flight: wgmma results in flight at the start of a step of the steady state, oldest first.
     """
@@ -55,6 +56,7 @@ class LoopVariables:
     all_made: dict[str, list[Definition]] = field(default_factory=dict)
     places: dict[object, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
+    behind: dict[str, int] = field(default_factory=dict)
     entering: set[tuple[str, int]] = field(default_factory=set)
     flight: list[InFlight] = field(default_factory=list)
 
@@ -127,6 +129,7 @@ class LoopVariables:
         steps = age(stage, found.distance, definition)
         if steps > 0 and self.recomputed(found.value):
             return
+        self.behind[found.value] = max(self.behind.get(found.value, 0), steps)
         self._read(found.value, index(steps, position, definition), position)
 
     def beside(self, value: str, position: int) -> bool:

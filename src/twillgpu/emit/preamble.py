@@ -27,6 +27,7 @@ _FROM = (
 )
 
 _LOAD = ('tma_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared',)
+_COPY = ('cp_async = getattr(async_copy, "async_load", None) or async_copy.async_copy_global_to_shared',)
 _STORE = ('tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global',)
 _REINTERPRET = (
     "for kind in (gl.shared_memory_descriptor, blackwell.tensor_memory_descriptor):",
@@ -77,6 +78,7 @@ def preamble(body: Iterable[str]) -> Iterator[str]:
 
 def _changed_names(words: set[str]) -> Iterator[str]:
     yield from _LOAD if "tma_load" in words else ()
+    yield from _COPY if "cp_async" in words else ()
     yield from _STORE if "tma_store" in words else ()
     yield from _REINTERPRET if "reinterpret" in words else ()
 

@@ -68,9 +68,11 @@ def variable(name: str, at: int) -> str:
     return name if at == 0 else f"prev_{name}" if at == 1 else f"prev{at}_{name}"
 
 
-def moves(name: str, last: int) -> tuple[str, ...]:
-    """Return the statements that make room before the value is made again, for a chain up to variable ``last``."""
-    return tuple(f"{variable(name, at)} = {variable(name, at - 1)}" for at in range(last, 0, -1))
+def moves(name: str, last: int) -> tuple[tuple[str, str], ...]:
+    """Return the assignments (target, source) that make room before the value is made again, for a chain up to
+    variable ``last``.
+    """
+    return tuple((variable(name, at), variable(name, at - 1)) for at in range(last, 0, -1))
 
 
 def chains(reads: Iterable[tuple[str, int]]) -> Mapping[str, int]:

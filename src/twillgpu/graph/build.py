@@ -52,7 +52,7 @@ def build(kernel: Kernel) -> DepGraph:
         ops=tuple(_op(node, kernel, shared) for node in fused.nodes),
         edges=_edges(fused.nodes, fused.flows, shared) + memory_edges(body, fused.nodes),
         trip_count=kernel.loop.trip_count,
-        fixed_bytes=fixed_bytes(body, storages),
+        fixed_bytes=fixed_bytes(body, storages, fused.nodes),
         residents=_residents(body, fused.nodes, kernel),
         flop_per_iteration=sum(_flop(node, body) for node in fused.nodes),
     )

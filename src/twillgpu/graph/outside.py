@@ -9,6 +9,7 @@ from twillgpu.graph.body import Body, tensor_memory_bytes, tile_bytes
 from twillgpu.graph.flow import Storages, root_of
 from twillgpu.graph.kinds import ALLOCS, VIEWS
 from twillgpu.graph.nodes import Node, data_operands
+from twillgpu.graph.scratch import scratch_bytes
 
 BARRIER_BYTES = 1024
 """SMEM set aside for mbarriers of 8 bytes and the alignment of what follows."""
@@ -48,11 +49,11 @@ def _operand_roots(op: KernelOp, body: Body) -> Iterator[str]:
         yield from _outer_roots(operand, body)
 
 
-def fixed_bytes(body: Body, storages: Storages) -> tuple[tuple[str, int], ...]:
+def fixed_bytes(body: Body, storages: Storages, nodes: tuple[Node, ...]) -> tuple[tuple[str, int], ...]:
     """Return the bytes per memory of tiles allocated before the loop and used in it or after it, and the SMEM for
-    barriers. Tiles that the loop itself writes are values of the loop, not fixed.
+    barriers and for the scratch of the compiler. Tiles that the loop itself writes are values of the loop, not fixed.
     """
-    total = {"smem": BARRIER_BYTES}
+    total = {"smem": BARRIER_BYTES + scratch_bytes(body.kernel, (node.members for node in nodes))}
     kernel = body.kernel
     used = {operand for op in (*kernel.loop.body, *kernel.after) for operand in op.operands}
     roots = {root_of(value, body) for value in used if value in body.types}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from twillgpu.errors import InputError
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.graph.record import DepGraph
+from twillgpu.graph.scratch import scratch_bytes
 from twillgpu.lower.after import After
 from twillgpu.lower.before import write_before
 from twillgpu.lower.duty import Duty, Ownership, duties
@@ -54,7 +55,8 @@ class _Lowering:
         self.given: Handovers = handovers(sheet, self.needs)
         self.touches: tuple[Touch, ...] = tuple(all_touches(sheet, self.given))
         self.rings: dict[str, Ring] = {ring.name: ring for ring in loop_rings(sheet, self.given.rings)}
-        self.room = Room(sheet.problem, self.rings.values())
+        nodes = (sheet.members(name) for name in sheet.ops)
+        self.room = Room(sheet.problem, self.rings.values(), scratch_bytes(sheet.kernel, nodes))
         self.roots = {value: name for name, ring in self.rings.items() for value in ring.values}
 
     def program(self) -> WarpProgram:

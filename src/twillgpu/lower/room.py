@@ -14,12 +14,12 @@ BARRIER = 8
 
 
 class Room:
-    """What is taken in each memory; ``rings`` are there already."""
+    """What is taken in each memory; ``rings`` are there already, and ``scratch`` bytes of SMEM are left free."""
 
-    def __init__(self, problem: Problem, rings: Iterable[Ring]) -> None:
+    def __init__(self, problem: Problem, rings: Iterable[Ring], scratch: int = 0) -> None:
         self.memories = {memory.name: memory for memory in problem.memories}
         self.taken = [ring for ring in rings if ring.bytes]
-        self.first = {"smem": BARRIER_BYTES, "tmem": 0}
+        self.first = {"smem": BARRIER_BYTES + scratch, "tmem": 0}
 
     def aligned(self, memory: Memory, size: int) -> int:
         """Return ``size`` in bytes, rounded up to the memory's alignment."""
