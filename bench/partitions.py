@@ -2,9 +2,9 @@
 
 ``python bench/partitions.py [--random N] [--only TEXT] [--no-baselines] [--keep FOLDER]`` takes, for every example on
 every chip, the schedule of the search, schedules of random partitions with random stages, 1, 2 and 4 sub-tiles, and
-the baselines of ``twillgpu compare``. Each is verified, lowered, emitted, compiled with the Triton that is installed (no GPU),
-and run in the Gluon emulator against the reference. It ends with status 1 where something is not emitted, not
-compiled, not equal, or takes more SMEM or TMEM than planned.
+the baselines of ``twillgpu compare``. Each is verified, lowered, emitted, compiled with the Triton that is installed
+(no GPU), and run in the Gluon emulator against the reference. It ends with status 1 where something is not emitted,
+not compiled, not equal, or takes more SMEM or TMEM than planned.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from twillgpu.baselines.record import Plan, Unsuited, Way  # noqa: E402
 from twillgpu.emit.feedback import Judged, findings  # noqa: E402
 from twillgpu.emit.gluon import emit, ordered  # noqa: E402
 from twillgpu.emit.offline import compile_source  # noqa: E402
-from twillgpu.emitting import block_limits, lowered  # noqa: E402
+from twillgpu.emitting import block_limits  # noqa: E402
 from twillgpu.emulate.gluon.source import SourceOptions as Runs  # noqa: E402
 from twillgpu.emulate.gluon.source import check_source  # noqa: E402
-from twillgpu.errors import TwillError  # noqa: E402
+from twillgpu.errors import InputError, TwillError  # noqa: E402
 from twillgpu.frontend.launch import LoadOptions  # noqa: E402
-from twillgpu.inputs import Priced, SourceOptions, load_problem  # noqa: E402
+from twillgpu.inputs import Priced, SourceOptions, kernel_of, load_problem  # noqa: E402
+from twillgpu.lower.lower import lower  # noqa: E402
 from twillgpu.lower.record import WarpProgram  # noqa: E402
 from twillgpu.schedule.record import Schedule, SearchOptions  # noqa: E402
 from twillgpu.schedule.resolution import serial_interval  # noqa: E402
@@ -186,8 +187,9 @@ def measured(row: Row, priced: Priced, schedule: Schedule, folder: Path) -> Row:
 
 def _program(priced: Priced, schedule: Schedule) -> WarpProgram:
     verdict = check(priced.problem, schedule)
-    assert isinstance(verdict, Verified), verdict
-    return lowered(priced, schedule)
+    if not isinstance(verdict, Verified):
+        raise InputError("schedule", f"it breaks {verdict[0].rule}: {verdict[0].message}", "search anew")
+    return lower(kernel_of(priced.loaded), priced.loaded.graph, verdict)
 
 
 def _compiled(row: Row, priced: Priced, program: WarpProgram, path: Path) -> None:
@@ -196,7 +198,9 @@ def _compiled(row: Row, priced: Priced, program: WarpProgram, path: Path) -> Non
     judged = Judged(program=program, groups=ordered(program), compiled=compiled, limits=limits)
     row.compiled = True
     row.smem = (compiled.smem_bytes, judged.planned_smem_bytes)
-    tmem = [-(-(ring.offset_bytes + ring.depth * ring.bytes) // 512) for ring in program.rings if ring.memory == "tmem"]
+    tmem = [
+        -(-(ring.offset_bytes + ring.depth * ring.bytes) // 512) for ring in program.rings if ring.memory == "tmem"
+    ]
     row.tmem = (compiled.tmem_columns, max(tmem, default=0))
     found = findings(judged)
     row.notes = [f"{one.rule} {one.group}: {one.message}" for one in found]
@@ -205,10 +209,8 @@ def _compiled(row: Row, priced: Priced, program: WarpProgram, path: Path) -> Non
 
 
 def _equal(row: Row, priced: Priced, program: WarpProgram, path: Path) -> None:
-    kernel = priced.loaded.kernel
-    assert kernel is not None
     stages = max(group.stages for group in program.groups)
-    report = check_source(str(path), kernel, Runs(trips=tuple(sorted({0, 1, 2, stages + 1}))))
+    report = check_source(str(path), kernel_of(priced.loaded), Runs(trips=tuple(sorted({0, 1, 2, stages + 1}))))
     row.equal = report.status == "sound"
     if not row.equal:
         first = [*report.races, *([report.deadlock] if report.deadlock else []), *report.hazards, *report.differences]
@@ -223,7 +225,9 @@ def main() -> int:
         folder = Path(options.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         for source in SOURCES:
-            if options.only and not any(one in f"{source.name} {source.machine} {source.rows}" for one in options.only):
+            if options.only and not any(
+                one in f"{source.name} {source.machine} {source.rows}" for one in options.only
+            ):
                 continue
             for name, priced, schedule in cases(source, options):
                 cut = priced.loaded.subtiling
@@ -250,7 +254,9 @@ def _lines(rows: list[Row]) -> Iterator[list[str]]:
     keys = list(dict.fromkeys((row.example, row.machine) for row in rows))
     for key in keys:
         mine = [row for row in rows if (row.example, row.machine) == key]
-        counts = [sum(getattr(row, what) for row in mine) for what in ("emitted", "compiled", "planned", "equal", "clean")]
+        counts = [
+            sum(getattr(row, what) for row in mine) for what in ("emitted", "compiled", "planned", "equal", "clean")
+        ]
         yield [*key, str(len(mine)), *map(str, counts)]
 
 

@@ -14,6 +14,7 @@ from twillgpu.graph.body import body_of
 from twillgpu.graph.build import build
 from twillgpu.graph.kinds import ASYNCHRONOUS, idle_ops
 from twillgpu.graph.record import DepGraph, Op
+from twillgpu.graph.scratch import scratch_bytes
 
 DATA = Path(__file__).parents[1] / "frontend" / "data"
 TRITONS = ("triton36", "triton39")
@@ -244,12 +245,19 @@ def test_graphs_are_deterministic_and_only_asynchronous_results_block(name: str)
     assert all(op.source for op in graph.ops)
 
 
+def _tiles_outside(graph: DepGraph, kernel: Kernel) -> int:
+    """Return the SMEM that tiles outside the loop take: without the scratch of layout changes, which differ."""
+    members = {one.name: one for one in kernel.loop.body}
+    nodes = ((node.kind, tuple(members[name] for name in node.members)) for node in graph.ops)
+    return dict(graph.fixed_bytes)["smem"] - scratch_bytes(kernel, nodes)
+
+
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("rows", [None, 64, 128])
 def test_sub_tiles_do_the_same_work_and_share_the_loads(name: str, rows: int | None) -> None:
     whole, cut = build(captured(name)), build(subtile(captured(name), rows).kernel)
     assert cut.flop_per_iteration == whole.flop_per_iteration
-    assert cut.fixed_bytes == whole.fixed_bytes
+    assert _tiles_outside(cut, subtile(captured(name), rows).kernel) == _tiles_outside(whole, captured(name))
     if name.endswith("sm_80"):
         return  # A load through pointers that feeds tt.dot is cut with its rows: no tile in SMEM to slice.
     for kind in ("tma_load", "async_copy", "load", "tma_reduce"):

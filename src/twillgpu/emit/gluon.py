@@ -33,7 +33,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
     frame = Frame(program=program)
     groups = ordered(program)
     names = {group.name: frame.names.name(f"{group.name}\N{NO-BREAK SPACE}group") for group in groups}
-    bodies = {group.name: GroupWriter(frame=frame, group=group).write() for group in groups}
+    bodies = {group.name: _written(frame, group) for group in groups}
     stored = list(allocations(frame))
     passed = {group.name: _used(frame, bodies[group.name]) for group in groups}
     body = [
@@ -46,6 +46,13 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
     ]
     parts = [*_header(program, groups, names, provenance or Provenance()), *preamble(body), "", *body]
     return "\n".join(wrapped_lines(parts)) + "\n"
+
+
+def _written(frame: Frame, group: GroupProgram) -> list[str]:
+    frame.layouts.warps = group.warps
+    body = GroupWriter(frame=frame, group=group).write()
+    frame.layouts.warps = 0
+    return body
 
 
 def kernel_name(program: WarpProgram) -> str:

@@ -8,6 +8,7 @@ import struct
 from dataclasses import dataclass, field
 
 from twillgpu.emit.layouts import dtype, parent, stem
+from twillgpu.emit.widths import fitted
 from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.kernel import KernelOp, TileType
 
@@ -83,14 +84,19 @@ def full(value: str, kind: TileType, where: str, layouts: LayoutNames) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class LayoutNames:
-    """Names for the layouts that a source file uses, in the order of their first use."""
+    """Names for the layouts that a source file uses, in the order of their first use.
+
+    ``warps``: warps of the group that is being written, 0 while none is; its tiles are in layouts for so many.
+    """
 
     names: dict[str, str] = field(default_factory=dict)
+    warps: int = 0
 
     def name(self, text: str, where: str) -> str:
         """Return the name of a layout, a new one where it was not used before. ``where`` is for the error."""
         if not text:
             raise UnsupportedError(where, "a tile without a layout", "emit from a kernel, not from graph JSON")
+        text = fitted(text, self.warps) if self.warps else text
         if text not in self.names:
             of = parent(text)
             wanted = stem(text, self.name(of, where) if of else "")

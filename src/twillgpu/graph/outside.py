@@ -53,7 +53,7 @@ def fixed_bytes(body: Body, storages: Storages, nodes: tuple[Node, ...]) -> tupl
     """Return the bytes per memory of tiles allocated before the loop and used in it or after it, and the SMEM for
     barriers and for the scratch of the compiler. Tiles that the loop itself writes are values of the loop, not fixed.
     """
-    total = {"smem": BARRIER_BYTES + scratch_bytes(body.kernel, (node.members for node in nodes))}
+    total = {"smem": BARRIER_BYTES + scratch_bytes(body.kernel, ((node.kind, node.members) for node in nodes))}
     kernel = body.kernel
     used = {operand for op in (*kernel.loop.body, *kernel.after) for operand in op.operands}
     roots = {root_of(value, body) for value in used if value in body.types}

@@ -3,13 +3,16 @@
 The compiler gives every such op a buffer of its own for as long as it runs, beside whatever the kernel allocates.
 Ops of one warp group take turns and share their place; those of different groups do not. A change of layout takes
 the bytes of its tile at most; a reduction over several warps one element for each row and warp.
+
+On Ampere, for which no code is emitted, nothing is counted: most changes of layout there are operands of ``tt.dot``,
+which are read from SMEM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from twillgpu.frontend.kernel import Kernel, KernelOp, TileType
+from twillgpu.frontend.kernel import Kernel, KernelOp, Region, TileType
 from twillgpu.graph.body import element_bits, tile_bytes, tile_elements
 from twillgpu.graph.direct import stored_directly
 from twillgpu.graph.kinds import GLOBAL_OPCODES
@@ -18,23 +21,29 @@ from twillgpu.graph.layout import owners, same_owners
 GROUPS = 5
 """Warp groups of a block at most, the one that may be added for what is done after the loop included."""
 
+SPECIALISED = ("sm_90a", "sm_100a")
+"""Targets that code is emitted for."""
+
 LEAST_BYTES = 4
 """A reduction takes no less for an element."""
 
 _PURE = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
 
 
-def scratch_bytes(kernel: Kernel, nodes: Iterable[tuple[KernelOp, ...]]) -> int:
+def scratch_bytes(kernel: Kernel, nodes: Iterable[tuple[str, tuple[KernelOp, ...]]]) -> int:
     """Return the bytes of scratch that a block may need at most, however ops are shared out among its groups.
 
     Args:
         kernel: the kernel.
-        nodes: the ops of the loop, those that always run in one group together.
+        nodes: the ops of the loop, those that always run in one group together, with the kind of node. A copy to
+            SMEM changes no layout: its readers load the tile in theirs.
     """
+    if kernel.target not in SPECIALISED:
+        return 0
     found, nodes = _Scratch(kernel), tuple(nodes)
-    sites = [max(map(found.needed, members), default=0) for members in nodes]
+    sites = [max(map(found.needed, members), default=0) for kind, members in nodes if kind != "async_copy"]
     # What is no node of its own is done by every group that needs it; what only serves a store is not written.
-    counted = {op.name for members in nodes for op in members} | set(stored_directly(kernel))
+    counted = {op.name for _, members in nodes for op in members} | set(stored_directly(kernel))
     for op in kernel.loop.body:
         sites += [0 if op.name in counted else found.needed(op)] * GROUPS
     for op in (*kernel.before, *kernel.after):
@@ -54,11 +63,16 @@ class _Scratch:
                 self.readers.setdefault(operand, []).append(op)
         self.once = {op.name for op in (*kernel.loop.body, *kernel.after) if op in kernel.loop.body or _effect(op)}
 
-    def needed(self, op: KernelOp) -> int:
-        """Return the bytes that an op, or the ops inside it, need."""
-        inside = [self.needed(inner) for region in op.regions for inner in region.ops]
+    def needed(self, op: KernelOp, inner: Mapping[str, TileType] | None = None) -> int:
+        """Return the bytes that an op, or the ops inside it, need; ``inner``: types of the names of its region."""
+        types = {**self.types, **(inner or {})}
+        inside = [
+            self.needed(one, {**(inner or {}), **_region_types(region)})
+            for region in op.regions
+            for one in region.ops
+        ]
         rule = _RULES.get(op.opcode)
-        operands = [self.types[name] for name in op.operands if name in self.types]
+        operands = [types[name] for name in op.operands if name in types]
         own = 0 if rule is None or not op.results or not operands else rule(op, operands[0])
         return max([own, *inside])
 
@@ -90,16 +104,14 @@ def _types(kernel: Kernel) -> dict[str, TileType]:
     found = {value.name: value.type for value in (*kernel.arguments, kernel.loop.induction)}
     for carried in kernel.loop.carried:
         found |= {carried.argument.name: carried.argument.type, carried.result: carried.argument.type}
-    for op in _nested((*kernel.before, *kernel.loop.body, *kernel.after)):
-        found |= {result.name: result.type for result in op.results}
-        found |= {value.name: value.type for region in op.regions for value in region.arguments}
-    return found
+    ops = (*kernel.before, *kernel.loop.body, *kernel.after)
+    return found | {result.name: result.type for op in ops for result in op.results}
 
 
-def _nested(ops: Iterable[KernelOp]) -> Iterator[KernelOp]:
-    for op in ops:
-        yield op
-        yield from _nested(inner for region in op.regions for inner in region.ops)
+def _region_types(region: Region) -> dict[str, TileType]:
+    """Return the types of the names inside a region, which may be those of other values outside."""
+    found = {value.name: value.type for value in region.arguments}
+    return found | {result.name: result.type for op in region.ops for result in op.results}
 
 
 def _converted(op: KernelOp, source: TileType) -> int:

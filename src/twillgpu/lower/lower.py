@@ -55,7 +55,7 @@ class _Lowering:
         self.given: Handovers = handovers(sheet, self.needs)
         self.touches: tuple[Touch, ...] = tuple(all_touches(sheet, self.given))
         self.rings: dict[str, Ring] = {ring.name: ring for ring in loop_rings(sheet, self.given.rings)}
-        nodes = (sheet.members(name) for name in sheet.ops)
+        nodes = ((op.kind, sheet.members(name)) for name, op in sheet.ops.items())
         self.room = Room(sheet.problem, self.rings.values(), scratch_bytes(sheet.kernel, nodes))
         self.roots = {value: name for name, ring in self.rings.items() for value in ring.values}
 
