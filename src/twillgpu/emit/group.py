@@ -194,7 +194,7 @@ class GroupWriter:
         if len(self.lines) == written:
             self.line("pass")
         self.depth -= 1
-        if by_steps and self.moved:
+        if by_steps and self.moved and least > 1:
             self.skipped(started)
 
     def skipped(self, started: list[str]) -> None:
