@@ -54,6 +54,19 @@ def test_loops_shorter_than_a_deep_pipeline_give_the_same(
     _equal(program, tmp_path / "deep.py")
 
 
+def test_one_iteration_reads_nothing_of_an_earlier_one() -> None:
+    kernel, graph, problem = schedules.loaded("attention_fwd", "h100")
+    draw = random.Random(2)  # noqa: S311  # not for cryptography
+    groups = schedules.random_groups(schedules.roomy(problem), draw, 2)
+    interval = draw.choice((2300, 2800, 3400))
+    verified = schedules.placed(schedules.roomy(problem), groups, interval, randomly=draw)
+    assert verified is not None
+    text = emit(lower(kernel, graph, verified))
+    blocks = [part.split("# attention_fwd.py:45")[0] for part in text.split("elif trips == 1:")[1:]]
+    assert blocks
+    assert not [line for block in blocks for line in block.splitlines() if "prev_alpha" in line]
+
+
 def test_one_group_is_no_specialisation(tmp_path: Path) -> None:
     program = _program("rms_norm", "h100", 1, 2000)
     assert len(program.groups) == 1

@@ -21,6 +21,7 @@ from twillgpu.emit.loop_variables import (
     stage_of,
 )
 from twillgpu.emit.peeling import apart, peels
+from twillgpu.emit.skipping import moved_on, turned_back
 from twillgpu.emit.sliced import SliceWriter
 from twillgpu.emit.slices import Slicing, slicings
 from twillgpu.emit.terms import Term, full, name_of_zero
@@ -44,8 +45,6 @@ from twillgpu.lower.record import (
 )
 
 INDENT = "    "
-NEAR = 2
-"""Steps that a reader may be behind without seeing that its chain has moved on in steps that were left out."""
 _QUIET = frozenset({"token", "none", "descriptor"})
 
 
@@ -85,7 +84,8 @@ class GroupWriter:
             else:
                 if not self.rolled():
                     self.region(self.group.prologue, by_steps=True)
-                    self.turn_back()
+                    for text in turned_back(self.variables):
+                        self.line(text)
                 self.loop()
                 self.region(self.group.epilogue)
         self.region(self.group.after)
@@ -136,6 +136,14 @@ class GroupWriter:
     def needed(self) -> set[tuple[str, int]]:
         """Return the variables that must exist before the prologue."""
         return needed(self.variables, rolled=self.rolled(), peeled=self.peeled())
+
+    def leave_out(self, instruction: Instruction) -> None:
+        """Note that the prologue leaves an instruction out."""
+        self.values.leave_out(self.variables.made(instruction))
+
+    def begin(self) -> None:
+        """Note that nothing is left out."""
+        self.values.left_out.clear()
 
     def peeled(self) -> bool:
         """Return whether prologue and epilogue are written without conditions."""
@@ -195,32 +203,8 @@ class GroupWriter:
             self.line("pass")
         self.depth -= 1
         if by_steps and self.moved and least > 1:
-            self.skipped(started)
-
-    def skipped(self, started: list[str]) -> None:
-        """Write what a step of the prologue does where there is no such iteration: its chains move on, since a reader
-        in a later step counts the steps. What was turned into an accumulator moves on as a tile.
-        """
-        self.line("else:")
-        self.depth += 1
-        for target, source in self.moved:
-            waited = source in started and target not in started
-            self.line(f"{target} = {f'warpgroup_mma_wait(0, deps=[{source}])' if waited else source}")
-        self.depth -= 1
-
-    def turn_back(self) -> None:
-        """Write behind the prologue how chains go back by the steps that were left out: readers in the epilogue count
-        the iterations. Where no reader is more than two steps behind, none of them sees the difference.
-        """
-        for value in sorted(self.variables.last):
-            last, made = self.variables.last[value], self.variables.defined.get(value)
-            if made is None or self.variables.behind.get(value, 0) <= NEAR:
-                continue
-            name = self.frame.names.name(value)
-            for iterations in range(2, self.group.stages - made.stage):
-                self.line(f"if trips < {iterations}:")
-                for at in range(last):
-                    self.line(f"{INDENT}{variable(name, at)} = {variable(name, at + 1)}")
+            for text in moved_on(self.moved, started):
+                self.line(text)
 
     def accumulator(self, one: InFlight) -> str:
         """Return the variable of a wgmma result in flight."""

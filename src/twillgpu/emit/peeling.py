@@ -30,6 +30,12 @@ class Writer(Protocol):
     def instruction(self, instruction: Instruction) -> None:
         """Write one instruction."""
 
+    def leave_out(self, instruction: Instruction) -> None:
+        """Note that an instruction of the prologue is left out: its iteration does not exist."""
+
+    def begin(self) -> None:
+        """Note that nothing is left out."""
+
     def loop(self) -> None:
         """Write the steady state."""
 
@@ -50,6 +56,7 @@ def apart(writer: Writer) -> None:
         writer.depth += 1
         writer.flight = []
         writer.said = ""
+        writer.begin()
         _straight(writer, writer.group.prologue, trips)
         if trips == most:
             writer.loop()
@@ -64,6 +71,8 @@ def _straight(writer: Writer, instructions: Iterable[Instruction], trips: int) -
     for instruction in instructions:
         if instruction.at_least <= trips:
             writer.instruction(instruction)
+        else:
+            writer.leave_out(instruction)
     writer.flush()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from twillgpu.emit.counting import iteration_text
 from twillgpu.emit.expressions import Writing, pure
@@ -17,10 +19,18 @@ from twillgpu.lower.record import Execute, Get, Iteration, Put
 
 @dataclass(slots=True, kw_only=True)
 class Values:
-    """Resolves the values that one group reads."""
+    """Resolves the values that one group reads.
+
+    ``left_out``: how often the prologue so far has not made a value, since its iteration does not exist.
+    """
 
     frame: Frame
     variables: LoopVariables
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def leave_out(self, values: Iterable[str]) -> None:
+        """Note that a step has not made values: readers of earlier ones count steps, but chains did not move."""
+        self.left_out.update(values)
 
     def writing(self, iteration: Iteration | None, position: int, stage: int) -> Writing:
         """Return what resolves the values read at one place."""
@@ -52,6 +62,8 @@ class Values:
         if steps > 0 and maker is not None and not found_at.distance and self.variables.recomputed(value):
             return self.written(maker, self.writing(iteration, position, stage))
         at = index(steps, position, definition) - unmade(iteration, position, stage, definition)
+        if iteration.anchor == "first":
+            at -= self.left_out[found_at.value]
         name = variable(self.frame.names.name(found_at.value), at)
         return Term(text=name, shape=self.frame.types[value].shape)
 
