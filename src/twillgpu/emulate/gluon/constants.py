@@ -16,16 +16,6 @@ _OPERATORS: dict[str, Callable[..., Given]] = {
         "eq", "ne", "lt", "le", "gt", "ge",
     )
 }  # fmt: skip
-_FIELDS = {
-    "BlockedLayout": ("size_per_thread", "threads_per_warp", "warps_per_cta", "order"),
-    "SliceLayout": ("dim", "parent"),
-    "DotOperandLayout": ("operand_index", "parent", "k_width"),
-    "NVMMASharedLayout": ("swizzle_byte_width", "element_bitwidth", "rank", "transposed", "fp4_padded"),
-    "NVMMADistributedLayout": ("version", "warps_per_cta", "instr_shape"),
-    "SwizzledSharedLayout": ("vec", "per_phase", "max_phase", "order"),
-    "TensorMemoryLayout": ("block", "col_stride"),
-}
-"""Names of the fields that layouts are given by position."""
 
 
 class Constexpr:
@@ -82,38 +72,6 @@ def _backward(function: Callable[..., Given]) -> Callable[..., Given]:
 for _name, _function in _OPERATORS.items():
     setattr(Constexpr, f"__{_name.strip('_')}__", _forward(_function))
     setattr(Constexpr, f"__r{_name.strip('_')}__", _backward(_function))
-
-
-class Layout:
-    """A layout: what it was made of, and nothing else."""
-
-    def __init__(self, kind: str, given: tuple[Given, ...], named: dict[str, Given]) -> None:
-        self.kind = kind
-        self.fields = dict(zip(_FIELDS.get(kind, ()), map(plain, given), strict=False))
-        self.fields |= {name: plain(value) for name, value in named.items()}
-
-    def __getattr__(self, name: str) -> Given:
-        if name.startswith("__") or name not in self.__dict__.get("fields", {}):
-            raise AttributeError(name)
-        return self.fields[name]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
-    def __repr__(self) -> str:
-        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
-
-
-def layout_class(kind: str) -> type:
-    """Return the class of a layout, whose methods give layouts too."""
-
-    def make(_cls: type, *given: Given, **named: Given) -> Layout:
-        return Layout(kind, given, named)
-
-    return type(kind, (), {"__new__": make, "get_default_for": staticmethod(lambda *_a, **_k: Layout(kind, (), {}))})
 
 
 def loop_range(runtime: Runtime) -> Callable[..., Given]:

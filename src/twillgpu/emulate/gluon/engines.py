@@ -10,6 +10,7 @@ import numpy as np
 
 from twillgpu.emulate.gluon.dtypes import F32, DType
 from twillgpu.emulate.gluon.given import Given, numbers, plain
+from twillgpu.emulate.gluon.layouts import no_clusters
 from twillgpu.emulate.gluon.runtime import Memory, Runtime, drain
 from twillgpu.emulate.gluon.tile import Tile
 from twillgpu.emulate.memory import AccessError, Descriptor, Lanes
@@ -364,8 +365,6 @@ def _corner(desc: TiledDescriptor, coord: Given, tile: Memory) -> list[int]:
 
 
 def _alone(options: dict[str, Given]) -> None:
-    """Check that nothing is asked for that needs several blocks to work together."""
-    if plain(options.get("multicast")) or plain(options.get("two_ctas")):
-        raise UnsupportedError(
-            "the kernel", "clusters: several blocks that share memory", "use one block per cluster"
-        )
+    """Check that nothing is asked for that needs several blocks; a cluster of one has nobody to multicast to."""
+    if plain(options.get("two_ctas")):
+        raise no_clusters()

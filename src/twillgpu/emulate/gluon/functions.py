@@ -105,14 +105,48 @@ def dot_fma(a: Tile, b: Tile, acc: Tile) -> Tile:
     return cast(Tile(product, F32), acc.dtype) + acc
 
 
-def reduce(value: Tile, axis: Given, combine: Given, keep_dims: Given = False) -> Tile:
-    """Return a tile folded along an axis by a function of the kernel."""
-    at = int(plain(axis))
+def map_elementwise(function: Given, *tiles: Tile, pack: Given = 1) -> Given:
+    """Return what a function of the kernel makes of the elements, at all places at once: it may not branch."""
+    if int(plain(pack)) != 1:
+        raise UnsupportedError("the kernel", "map_elementwise with several elements at a time", "leave out pack")
+    shape = np.broadcast_shapes(*(tile.shape for tile in tiles))
+    return function(*(Tile(np.broadcast_to(tile.values, shape), tile.dtype) for tile in tiles))
+
+
+def reduce(value: Given, axis: Given, combine_fn: Given, keep_dims: Given = False) -> Given:
+    """Return a tile, or several together, folded along an axis by a function of the kernel."""
+    if isinstance(value, tuple):
+        return _reduce_together(value, int(plain(axis)), combine_fn, keep_dims)
+    at, combine = int(plain(axis)), combine_fn
     parts = [Tile(part, value.dtype) for part in np.moveaxis(value.values, at, 0)]
     while len(parts) > 1:
         pairs = [combine(one, two) for one, two in zip(parts[::2], parts[1::2], strict=False)]
         parts = pairs + parts[2 * len(pairs) :]
     return expand_dims(parts[0], at) if plain(keep_dims) else parts[0]
+
+
+def _reduce_together(tiles: tuple[Tile, ...], at: int, combine: Given, keep_dims: Given) -> tuple[Tile, ...]:
+    """Fold several tiles at once: the function sees an element of each, and those of its other side."""
+    rows = [np.moveaxis(tile.values, at, -1).reshape(-1, tile.shape[at]) for tile in tiles]
+    shape = np.delete(tiles[0].shape, at)
+    found = [_folded([list(lane) for lane in lanes], tiles, combine) for lanes in zip(*rows, strict=True)]
+    results = tuple(
+        Tile(np.array(values, tile.values.dtype).reshape(shape), tile.dtype)
+        for values, tile in zip(zip(*found, strict=True), tiles, strict=True)
+    )
+    return tuple(expand_dims(one, at) for one in results) if plain(keep_dims) else results
+
+
+def _folded(lanes: list[list[Given]], tiles: tuple[Tile, ...], combine: Given) -> list[Given]:
+    """Return the value that one row of each tile is folded to, in a tree of neighbours."""
+    parts = [
+        tuple(Tile(value, tile.dtype) for value, tile in zip(values, tiles, strict=True))
+        for values in zip(*lanes, strict=True)
+    ]
+    while len(parts) > 1:
+        pairs = [tuple(combine(*one, *two)) for one, two in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[2 * len(pairs) :]
+    return [tile.values for tile in parts[0]]
 
 
 def total(value: Tile, axis: Given = None, keep_dims: Given = False, dtype: Given = None) -> Tile:
@@ -148,6 +182,16 @@ def fma(one: Operand, two: Operand, three: Operand) -> Tile:
     """Return ``one * two + three``, rounded once."""
     tiles = [tile_of(value) for value in (one, two, three)]
     return apply("math.fma", tiles, tiles[0].dtype)
+
+
+def _fused(*operands: Given) -> Tile:
+    """Return ``one * two + three`` in the type of the tiles among them, rounded once."""
+    kind = next(value.dtype for value in operands if isinstance(value, Tile) and value.shape)
+    return fma(*(cast(value, kind) for value in operands))
+
+
+def _typed(value: Tile, dtype: Given) -> Tile:
+    return value if plain(dtype) is None else cast(value, plain(dtype))
 
 
 def absolute(value: Tile) -> Tile:
@@ -216,12 +260,25 @@ def _no_indices(wanted: Given) -> None:
         raise UnsupportedError("the kernel", "indices of extremes", "compute them by comparisons")
 
 
+PACKED: Mapping[str, Callable[..., Given]] = MappingProxyType(
+    {
+        "add2": lambda one, two, dtype=None: _typed(one + two, dtype),
+        "sub2": lambda one, two, dtype=None: _typed(one - two, dtype),
+        "mul2": lambda one, two, dtype=None: _typed(one * two, dtype),
+        "fma2": lambda one, two, three, dtype=None: _typed(_fused(one, two, three), dtype),
+        "max2": lambda one, two, dtype=None: _typed(maximum(one, two), dtype),
+        "min2": lambda one, two, dtype=None: _typed(minimum(one, two), dtype),
+    }
+)
+"""Blackwell's arithmetic on pairs of neighbours: on each element it is what its name says."""
+
 FUNCTIONS: Mapping[str, Callable[..., Given]] = MappingProxyType(
     {
         "full": full, "zeros": zeros, "full_like": full_like, "zeros_like": zeros_like, "arange": arange,
         "convert_layout": convert_layout, "set_auto_layout": convert_layout, "to_tensor": to_tensor,
         "expand_dims": expand_dims, "broadcast": broadcast, "join": join, "where": where, "maximum": maximum,
-        "minimum": minimum, "clamp": clamp, "cdiv": cdiv, "dot_fma": dot_fma, "reduce": reduce, "sum": total,
+        "minimum": minimum, "clamp": clamp, "cdiv": cdiv, "dot_fma": dot_fma, "reduce": reduce,
+        "map_elementwise": map_elementwise, "sum": total,
         "max": largest, "min": smallest, "xor_sum": xor_sum, "fma": fma, "abs": absolute, "umulhi": umulhi,
         "fdiv": divide, "div_rn": divide, "add": lambda one, two, **_: one + two,
         "sub": lambda one, two, **_: one - two,

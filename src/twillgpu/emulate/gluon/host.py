@@ -9,6 +9,7 @@ from functools import partial
 from twillgpu.emulate.gluon.dtypes import DType, pointer_to
 from twillgpu.emulate.gluon.engines import TiledDescriptor
 from twillgpu.emulate.gluon.given import Given, plain
+from twillgpu.emulate.gluon.layouts import no_clusters
 from twillgpu.emulate.gluon.runtime import Runtime
 from twillgpu.emulate.gluon.session import Place, Session
 from twillgpu.emulate.gluon.tile import Tile, scalar
@@ -111,6 +112,8 @@ class JitFunction:
         names = self.fn.__code__.co_varnames[: self.fn.__code__.co_argcount]
         kinds = self.fn.__annotations__
         options = {name: named.pop(name) for name in list(named) if name not in names}
+        if int(options.get("num_ctas", 1)) > 1:
+            raise no_clusters()
         arguments = dict(zip(names, given, strict=False)) | named
         extents = tuple(int(size) for size in (grid(arguments) if callable(grid) else grid))
         whole = (*extents, 1, 1, 1)[:3]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from twillgpu.emulate.gluon.given import Given, numbers, plain
+from twillgpu.emulate.gluon.layouts import UNKNOWN
 from twillgpu.emulate.gluon.session import Session
-from twillgpu.emulate.gluon.tile import Tile
+from twillgpu.emulate.gluon.tile import Tile, apply
 from twillgpu.emulate.gluon.views import View
 from twillgpu.emulate.steps import Action, Drain, Fence
 from twillgpu.errors import InputError
@@ -50,6 +51,11 @@ class Memory:
     def type(self) -> Memory:
         """Itself: what is asked of a type is answered here."""
         return self
+
+    @property
+    def element_ty(self) -> Given:
+        """The element type, as its type calls it."""
+        return self.dtype
 
     @property
     def rank(self) -> int:
@@ -139,8 +145,24 @@ class TensorMemory(Memory):
         if pred:
             self.runtime.session.post(Fence(self.runtime.session.label(), "tmem_store"))
 
-    def get_reg_layout(self, *_given: object, **_options: object) -> None:
-        """Return the layout of a load: layouts do not change values."""
+    def get_reg_layout(self, *_given: object, **_options: object) -> Given:
+        """Return the layout of a load."""
+        return UNKNOWN
+
+    def load_max(self, layout: Given = None, **options: Given) -> tuple[Tile, Tile]:
+        """Load the tile with the largest element of each row."""
+        return self._load_with(layout, "max", options)
+
+    def load_min(self, layout: Given = None, **options: Given) -> tuple[Tile, Tile]:
+        """Load the tile with the smallest element of each row."""
+        return self._load_with(layout, "min", options)
+
+    def _load_with(self, layout: Given, name: str, options: dict[str, Given]) -> tuple[Tile, Tile]:
+        found = self.load(layout)
+        compared = apply("math.absf", [found], found.dtype) if plain(options.get("abs")) else found
+        kind = "imumf" if str(plain(options.get("propagate_nan"))).endswith("ALL") else "numf"
+        body = [f"arith.{name}{kind}"]
+        return found, apply("tt.reduce", [compared], found.dtype, found.shape[:1], [("axis", "1 : i32")], body)
 
 
 def drain(runtime: Runtime, engine: str, pending: int, *, reads_only: bool = False) -> None:

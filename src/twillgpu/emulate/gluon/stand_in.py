@@ -8,16 +8,17 @@ from __future__ import annotations
 import builtins
 import linecache
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from types import ModuleType
 
-from twillgpu.emulate.gluon.constants import Constexpr, Layout, layout_class, loop_range
+from twillgpu.emulate.gluon.constants import Constexpr, loop_range
 from twillgpu.emulate.gluon.dtypes import DTYPES
 from twillgpu.emulate.gluon.engines import Engines, TiledDescriptor
-from twillgpu.emulate.gluon.functions import FUNCTIONS
+from twillgpu.emulate.gluon.functions import FUNCTIONS, PACKED, maximum, minimum
 from twillgpu.emulate.gluon.given import Given, plain
 from twillgpu.emulate.gluon.host import HostTensor, JitFunction, Launches, TensorDescriptor
+from twillgpu.emulate.gluon.layouts import UNKNOWN, constexpr_function, layout_class, no_clusters
 from twillgpu.emulate.gluon.pointers import Pointers
 from twillgpu.emulate.gluon.runtime import Memory, Runtime, SharedMemory, TensorMemory
 from twillgpu.emulate.gluon.tile import Tile, scalar
@@ -67,7 +68,7 @@ class StandIns:
 
     def _fill(self) -> None:
         engines, jit = Engines(self.runtime), self._jit
-        plainly = {"jit": jit, "constexpr_function": _itself, "constexpr": Constexpr}
+        plainly = {"jit": jit, "constexpr_function": constexpr_function, "constexpr": Constexpr}
         self._add(
             "triton", {"jit": jit, "cdiv": FUNCTIONS["cdiv"], "__version__": "3.9.0" if self.recent else "3.6.0"}
         )
@@ -106,7 +107,7 @@ class StandIns:
             **atomics,
             **barrier,
             "constexpr": Constexpr,
-            "constexpr_function": _itself,
+            "constexpr_function": constexpr_function,
             "aggregate": _aggregate,
             "tensor": Tile,
             "tuple": tuple,
@@ -137,9 +138,15 @@ class StandIns:
                 "allocate_tensor_memory": self._tensor,
                 "tcgen05_mma": engines.tcgen05_mma,
                 "tcgen05_commit": engines.tcgen05_commit,
-                "get_tmem_reg_layout": lambda *_given, **_options: Layout("DistributedLinearLayout", (), {}),
+                "get_tmem_reg_layout": lambda *_given, **_options: UNKNOWN,
             }
+            found |= {**PACKED, **self._recent_blackwell()} if self.recent else {}
         return found
+
+    @staticmethod
+    def _recent_blackwell() -> dict[str, Given]:
+        """Return names that 3.6 does not have."""
+        return {"tensor_memory_descriptor_type": _TensorMemoryType, "tcgen05_mma_barrier_count": _count_of_one_block}
 
     def _copies(self, engines: Engines) -> dict[str, Given]:
         return {
@@ -213,6 +220,35 @@ class StandIns:
         self.runtime.session.specialize((names[0], bodies[0]), list(zip(names[1:], warps, bodies[1:], strict=True)))
 
 
+class _TensorMemoryType:
+    """The type of a tile in TMEM, which a source asks for its layout in registers."""
+
+    def __init__(self, *given: Given) -> None:
+        self.element_ty, self.shape, self.layout, *_ = map(plain, given)
+
+    def get_reg_layout(self, *_given: object, **_options: object) -> Given:
+        """Return the layout of a load."""
+        return UNKNOWN
+
+
+def _count_of_one_block(_smems: Given = (), multicast: Given = False, two_ctas: Given = False) -> int:  # noqa: ARG001  # Gluon's
+    """Return how often a product arrives: a block that is alone has only itself to tell."""
+    if plain(two_ctas):
+        raise no_clusters()
+    return 1
+
+
+def _extreme(of_tiles: Callable[..., Given], of_numbers: Callable[..., Given]) -> Callable[..., Given]:
+    """Return ``max`` or ``min`` for kernels: of tiles it is taken element by element."""
+
+    def choose(*values: Given, **options: Given) -> Given:
+        if any(isinstance(plain(value), Tile) for value in values):
+            return reduce(of_tiles, values)
+        return of_numbers(*values, **options)
+
+    return choose
+
+
 class _Hidden:
     """A name that a class does not have, although its base has."""
 
@@ -233,7 +269,13 @@ def load_source(path: str, launches: Launches, version: str) -> dict[str, Given]
         raise InputError(path, f"it cannot be loaded: {error}", "give a Python file") from None
     linecache.checkcache(path)
     stand_ins = StandIns(launches, version)
-    tools = dict(vars(builtins)) | {"__import__": stand_ins.import_module, "range": loop_range(stand_ins.runtime)}
+    own = {
+        "__import__": stand_ins.import_module,
+        "range": loop_range(stand_ins.runtime),
+        "max": _extreme(maximum, max),
+        "min": _extreme(minimum, min),
+    }
+    tools = dict(vars(builtins)) | own
     names: dict[str, Given] = {"__builtins__": tools, "__name__": "emulated", "__file__": path}
     try:
         exec(code, names)  # noqa: S102  # the file is run because the user asks for it

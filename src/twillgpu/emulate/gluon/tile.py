@@ -13,7 +13,8 @@ import numpy as np
 
 from twillgpu.emulate.call import Context, Value
 from twillgpu.emulate.gluon.dtypes import F32, I1, I32, I64, DType, common, with_number
-from twillgpu.emulate.gluon.given import Given
+from twillgpu.emulate.gluon.given import Given, plain
+from twillgpu.emulate.gluon.layouts import UNKNOWN
 from twillgpu.emulate.memory import GlobalMemory
 from twillgpu.emulate.numbers import Array, format_of
 from twillgpu.emulate.ops import evaluate
@@ -28,6 +29,21 @@ _TESTS = {"==": (0, 1), "!=": (1, 13), "<": (2, 4), "<=": (3, 5), ">": (4, 2), "
 
 _ORDERED = 2
 _LARGEST_I32 = (1 << 31) - 1
+
+
+class TypeOf:
+    """The type of a tile: what it does not know itself its element type answers."""
+
+    layout = UNKNOWN
+
+    def __init__(self, tile: Tile) -> None:
+        self.shape, self.element_ty, self.scalar = list(tile.shape), tile.dtype, tile.dtype
+
+    def __getattr__(self, name: str) -> Given:
+        return getattr(self.element_ty, name)
+
+    def __str__(self) -> str:
+        return str(self.element_ty)
 
 
 class Tile:
@@ -50,9 +66,9 @@ class Tile:
         return np.shape(self._values)
 
     @property
-    def type(self) -> DType:
-        """The element type, by Triton's name for it."""
-        return self.dtype
+    def type(self) -> TypeOf:
+        """The type: that of the elements, with shape and layout."""
+        return TypeOf(self)
 
     @property
     def numel(self) -> int:
@@ -84,6 +100,14 @@ class Tile:
     def split(self) -> tuple[Tile, Tile]:
         """Return both halves of the last dimension, which has two elements."""
         return Tile(self.values[..., 0], self.dtype), Tile(self.values[..., 1], self.dtype)
+
+    def expand_dims(self, axis: Given) -> Tile:
+        """Return the tile with a further dimension of one element."""
+        return Tile(np.expand_dims(self.values, int(axis)), self.dtype)
+
+    def broadcast_to(self, *shape: Given) -> Tile:
+        """Return the tile in a larger shape."""
+        return Tile(np.broadcast_to(self.values, _flat(shape)), self.dtype)
 
     def __getitem__(self, index: Given) -> Tile:
         return Tile(self.values[index], self.dtype)
@@ -145,8 +169,14 @@ class Tile:
     def __lshift__(self, other: Operand) -> Tile:
         return binary("shl", self, other)
 
+    def __rlshift__(self, other: Operand) -> Tile:
+        return binary("shl", other, self)
+
     def __rshift__(self, other: Operand) -> Tile:
         return binary("shr", self, other)
+
+    def __rrshift__(self, other: Operand) -> Tile:
+        return binary("shr", other, self)
 
     def __neg__(self) -> Tile:
         return binary("sub", 0, self) if not self.dtype.is_float else apply("arith.negf", [self], self.dtype)
@@ -206,7 +236,7 @@ def scalar(number: float, dtype: DType | None = None) -> Tile:
 
 def tile_of(value: Operand, dtype: DType | None = None) -> Tile:
     """Return a tile as it is, or a number as a scalar."""
-    return value if isinstance(value, Tile) else scalar(value, dtype)
+    return value if isinstance(value, Tile) else scalar(plain(value), dtype)
 
 
 def apply(
@@ -273,7 +303,8 @@ def compare(sign: str, one: Operand, two: Operand) -> Tile:
 
 
 def combined(one: Operand, two: Operand, *, division: bool = False) -> DType:
-    """Return the type in which two operands are combined."""
+    """Return the type in which two operands are combined; a ``constexpr`` counts as the number that it holds."""
+    one, two = plain(one), plain(two)
     if isinstance(one, Tile) and isinstance(two, Tile):
         return common(one.dtype, two.dtype, division=division)
     if isinstance(one, Tile):
@@ -285,6 +316,7 @@ def combined(one: Operand, two: Operand, *, division: bool = False) -> DType:
 
 def cast(value: Operand, dtype: DType, *, bitcast: bool = False) -> Tile:
     """Return a value in another type."""
+    value = plain(value)
     if not isinstance(value, Tile):
         return scalar(value, dtype)
     source = value.dtype
