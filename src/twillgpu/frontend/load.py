@@ -11,6 +11,7 @@ from twillgpu.frontend.convert import ConvertOptions, convert
 from twillgpu.frontend.generic import is_generic, parse_generic
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.launch import LoadOptions
+from twillgpu.frontend.operands import operands_in_memory
 from twillgpu.frontend.text import parse_kernel
 
 SUFFIXES = (".py", ".ttgir", ".mlir", ".kernel")
@@ -86,7 +87,7 @@ def _refuse_launch(source: Path, options: LoadOptions) -> None:
 
 def _converted(source: Path, target: str, options: LoadOptions, captured: Captured, text: str) -> Kernel:
     module = parse_generic(captured.text, where=source.name)
-    return convert(
+    kernel = convert(
         module,
         ConvertOptions(
             where=source.name,
@@ -100,6 +101,7 @@ def _converted(source: Path, target: str, options: LoadOptions, captured: Captur
             parameters=captured.parameters,
         ),
     )
+    return operands_in_memory(kernel) if target == "sm_90a" else kernel
 
 
 def _relative(source: Path) -> str:
