@@ -9,7 +9,7 @@ import pytest
 
 from twillgpu.emit.gluon import Provenance, emit
 from twillgpu.emit.quotas import with_registers
-from twillgpu.emit.record import Budget, Compiled
+from twillgpu.emit.record import Budget, Compiled, Finding
 from twillgpu.emit.refine import Again, Setting, refine
 from twillgpu.errors import TwillError
 from twillgpu.lower.record import WarpProgram
@@ -137,3 +137,48 @@ def groups() -> str:
     """Return what the header says of groups, in one line."""
     header = said(emit(PROGRAM))
     return header[header.index(" cycles.") + len(" cycles. ") :]
+
+
+SERIALISED = replace(CLEAN, warnings=("(C7512) wgmma.mma_async instructions are serialized",))
+
+
+def test_serialised_code_is_written_in_the_other_form_before_anything_else_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which form of prologues ptxas serialises differs with the kernel and the version of Triton."""
+    deep = code.program("attention_fwd", "h100")
+    judged = code.clean(deep, {one.name: {"HGMMA": 16} for one in deep.groups if one.warps >= 4})
+    monkeypatch.setattr("twillgpu.emit.refine.findings", lambda given: (given.compiled.warnings and SAID) or ())
+    asked: list[Budget] = []
+
+    def again(budget: Budget) -> str:
+        asked.append(budget)
+        return "nothing else"
+
+    bad = replace(judged.compiled, warnings=("(C7512) serialized",))
+    given = Setting(limits=code.LIMITS, provenance=Provenance(), again=again, compiler=answers(bad, judged.compiled))
+    emission = refine(deep, given)
+    assert [one.form for one in emission.rounds] == ["conditions", "apart"]
+    assert emission.rounds[0].action == "write each number of iterations apart"
+    assert emission.source.split('"""', 2)[2] == emit(deep, form="apart").split('"""', 2)[2]
+    assert (emission.clean, asked) == (True, [])
+    both = refine(deep, replace(given, compiler=answers(bad, bad)))
+    assert len(asked) == 1
+    assert (both.best, both.conclusion) == (1, "nothing else")
+
+
+SAID = (Finding(rule="serialised", group="", message="(C7512) serialized", serious=True),)
+
+
+def answers(*given: Compiled) -> Callable[[Path], Compiled]:
+    left = list(given)
+    return lambda _path: left.pop(0)
+
+
+def test_a_program_without_prologues_has_one_form() -> None:
+    rolled = replace(
+        PROGRAM, groups=tuple(replace(one, stages=1, prologue=(), epilogue=()) for one in PROGRAM.groups)
+    )
+    assert emit(rolled) == emit(rolled, form="apart")
+    emission = refine(rolled, setting(lambda _budget: "nothing else", SERIALISED))
+    assert [one.form for one in emission.rounds] == ["conditions"]

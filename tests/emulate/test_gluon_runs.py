@@ -9,6 +9,7 @@ from pathlib import Path
 import emitted
 import pytest
 
+from twillgpu.emit.gluon import emit
 from twillgpu.emulate.gluon.source import SourceOptions, check_source
 from twillgpu.emulate.gluon.stand_in import VERSIONS
 from twillgpu.emulate.schedulers import Extreme
@@ -30,6 +31,15 @@ def test_emitted_sources_give_what_the_reference_gives(name: str, machine: str) 
     report = check_source(path, kernel, SourceOptions(trips=_trips(name, machine)))
     assert (report.status, report.races, report.hazards, report.deadlock) == ("sound", (), (), None)
     assert report.runs == len(_trips(name, machine))
+
+
+@pytest.mark.parametrize("name", ["gemm", "attention_fwd"])
+def test_each_number_of_iterations_written_apart_gives_the_same(name: str, tmp_path: Path) -> None:
+    program = emitted.program(name, "h100")
+    file = tmp_path / f"{name}.py"
+    file.write_text(emit(program, form="apart"), "utf-8")
+    report = check_source(str(file), program.kernel, SourceOptions(trips=_trips(name, "h100")))
+    assert report.status == "sound"
 
 
 @pytest.mark.parametrize("machine", ["h100", "b200"])

@@ -12,6 +12,7 @@ from twillgpu.emit.launcher import annotation, launcher, pointee, scalar
 from twillgpu.emit.layouts import layout, parent
 from twillgpu.emit.preamble import WORD, preamble
 from twillgpu.emit.quotas import filled
+from twillgpu.emit.record import Form
 from twillgpu.emit.storage import allocations, barrier_places
 from twillgpu.emit.wrapping import WIDTH, wrapped_lines
 from twillgpu.lower.record import GroupProgram, WarpProgram
@@ -24,8 +25,13 @@ class Provenance:
     lines: tuple[str, ...] = ()
 
 
-def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
-    """Return the source file. The same program and provenance give the same text.
+def emit(program: WarpProgram, provenance: Provenance | None = None, form: Form = "conditions") -> str:
+    """Return the source file. The same program, provenance and form give the same text.
+
+    Args:
+        program: of every group.
+        provenance: what the header says.
+        form: how prologue and epilogue of groups with wgmma cover few iterations.
 
     Raises:
         UnsupportedError: what has no Gluon form, with the source line and the reason.
@@ -33,7 +39,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
     frame = Frame(program=program)
     groups = ordered(program)
     names = {group.name: frame.names.name(f"{group.name}\N{NO-BREAK SPACE}group") for group in groups}
-    bodies = {group.name: _written(frame, group) for group in groups}
+    bodies = {group.name: _written(frame, group, form) for group in groups}
     stored = list(allocations(frame))
     passed = {group.name: _used(frame, bodies[group.name]) for group in groups}
     body = [
@@ -48,9 +54,9 @@ def emit(program: WarpProgram, provenance: Provenance | None = None) -> str:
     return "\n".join(wrapped_lines(parts)) + "\n"
 
 
-def _written(frame: Frame, group: GroupProgram) -> list[str]:
+def _written(frame: Frame, group: GroupProgram, form: Form) -> list[str]:
     frame.layouts.warps = group.warps
-    body = GroupWriter(frame=frame, group=group).write()
+    body = GroupWriter(frame=frame, group=group, form=form).write()
     frame.layouts.warps = 0
     return body
 

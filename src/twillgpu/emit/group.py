@@ -21,6 +21,7 @@ from twillgpu.emit.loop_variables import (
     stage_of,
 )
 from twillgpu.emit.peeling import apart, peels
+from twillgpu.emit.record import Form
 from twillgpu.emit.skipping import moved_on, turned_back
 from twillgpu.emit.sliced import SliceWriter
 from twillgpu.emit.slices import Slicing, slicings
@@ -54,6 +55,7 @@ class GroupWriter:
 
     frame: Frame
     group: GroupProgram
+    form: Form = "conditions"
     lines: list[str] = field(default_factory=list)
     depth: int = 0
     variables: LoopVariables = field(init=False)
@@ -147,7 +149,7 @@ class GroupWriter:
 
     def peeled(self) -> bool:
         """Return whether prologue and epilogue are written without conditions."""
-        return not self.rolled() and peels(self.group)
+        return self.form == "apart" and not self.rolled() and peels(self.group)
 
     def loop(self) -> None:
         """Write the steady state."""

@@ -10,6 +10,11 @@ RunKind = Literal["tensor", "exp", "drain", "wait", "load", "store", "tmem"]
 core (``drain``) and for barriers (``wait``), TMA loads and stores, TMEM traffic."""
 
 
+Form = Literal["conditions", "apart"]
+"""How prologue and epilogue of a group with wgmma cover few iterations: steps under ``conditions``, or straight code
+for each number of iterations ``apart``. Which of them the assembler serialises differs with kernel and version."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """``count`` instructions of one class in a row, other instructions in between not counted.
@@ -130,6 +135,7 @@ class Round:
         ii_cycles: interval of its schedule.
         budget: what the search left free.
         registers: (group, registers per thread).
+        form: of prologues and epilogues.
         compiled: the machine code, ``None`` where it does not compile.
         findings: what is wrong with it.
         action: what is done about it; empty for the last one.
@@ -144,6 +150,7 @@ class Round:
     findings: tuple[Finding, ...]
     action: str
     seconds: float
+    form: Form = "conditions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

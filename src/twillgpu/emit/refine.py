@@ -8,21 +8,29 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from twillgpu.emit.feedback import Judged, Limits, findings
 from twillgpu.emit.gluon import Provenance, emit, ordered
 from twillgpu.emit.offline import compile_source
 from twillgpu.emit.quotas import moved, with_registers
-from twillgpu.emit.record import Budget, Compiled, Emission, Finding, Round
+from twillgpu.emit.record import Budget, Compiled, Emission, Finding, Form, Round
 from twillgpu.errors import TwillError
 from twillgpu.lower.record import WarpProgram
 
 MOST_ROUNDS = 6
 REGISTER_STEP = 16
 """Registers per thread that a further search leaves free in addition."""
+
+FORMS: tuple[Form, ...] = ("conditions", "apart")
+"""Of prologues, in the order in which they are tried."""
+
+_SAID: Mapping[Form, str] = MappingProxyType(
+    {"conditions": "write prologues under conditions", "apart": "write each number of iterations apart"}
+)
 
 Again = Callable[[Budget], WarpProgram | str]
 """Searches under a smaller budget: a program, or why there is none."""
@@ -44,6 +52,7 @@ class Setting:
 class _Try:
     program: WarpProgram
     budget: Budget
+    form: Form
     round: Round
 
 
@@ -55,9 +64,9 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
         TwillError: Triton refuses the source, or the assembler every round; with what they say.
     """
     tries: list[_Try] = []
-    budget, conclusion = Budget(), ""
+    budget, form, conclusion = Budget(), FORMS[0], ""
     while not conclusion:
-        one = _attempt(len(tries) + 1, program, budget, setting)
+        one = _attempt(len(tries) + 1, (program, budget, form), setting)
         serious = [found for found in one.round.findings if found.serious]
         if not serious:
             tries.append(one)
@@ -66,7 +75,7 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
             tries.append(one)
             conclusion = f"stopped after {setting.most_rounds} rounds"
         else:
-            action, following, budget = _next(one, tries, setting)
+            action, following, budget, form = _next(one, tries, setting)
             tries.append(replace(one, round=replace(one.round, action=action)))
             if isinstance(following, str):
                 conclusion = following
@@ -75,11 +84,12 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
     return _best(tries, conclusion, setting.provenance)
 
 
-def _attempt(number: int, program: WarpProgram, budget: Budget, setting: Setting) -> _Try:
+def _attempt(number: int, made_of: tuple[WarpProgram, Budget, Form], setting: Setting) -> _Try:
     begun = time.perf_counter()
+    program, budget, form = made_of
     if setting.progress is not None:
         setting.progress(f"round {number}: compiling at {program.ii_cycles:,} cycles")
-    source = emit(program, setting.provenance)
+    source = emit(program, setting.provenance, form)
     compiled, found = _compiled(source, program, setting)
     registers = tuple((group.name, group.registers_per_thread) for group in program.groups)
     made = Round(
@@ -91,8 +101,9 @@ def _attempt(number: int, program: WarpProgram, budget: Budget, setting: Setting
         findings=found,
         action="",
         seconds=time.perf_counter() - begun,
+        form=form,
     )
-    return _Try(program=program, budget=budget, round=made)
+    return _Try(program=program, budget=budget, form=form, round=made)
 
 
 def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Compiled | None, tuple[Finding, ...]]:
@@ -109,18 +120,31 @@ def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Comp
     return compiled, findings(judged)
 
 
-def _next(one: _Try, before: list[_Try], setting: Setting) -> tuple[str, WarpProgram | str, Budget]:
-    """Return what is done next in words, the next program or the reason why there is none, and its budget."""
+def _other_form(one: _Try, before: list[_Try]) -> Form | None:
+    """Return the form of prologues that was not tried with this program, where the assembler serialised."""
+    if not any(found.rule == "serialised" for found in one.round.findings):
+        return None
+    tried = {each.form for each in (*before, one) if each.program == one.program}
+    other = next((form for form in FORMS if form not in tried), None)
+    same = other is not None and emit(one.program, form=other) == emit(one.program, form=one.form)
+    return None if same else other
+
+
+def _next(one: _Try, before: list[_Try], setting: Setting) -> tuple[str, WarpProgram | str, Budget, Form]:
+    """Return what is done next in words, the next program or the reason why there is none, its budget and form."""
+    other = _other_form(one, before)
+    if other is not None:
+        return _SAID[other], one.program, one.budget, other
     compiled, program = one.round.compiled, one.program
     following = None if compiled is None else _moved(program, compiled, [*before, one])
     if following is not None:
         said = ", ".join(f"{group.name} {group.registers_per_thread}" for group in following.groups)
-        return f"move registers: {said}", following, one.budget
+        return f"move registers: {said}", following, one.budget, one.form
     budget = _smaller(one, setting.limits)
     said = f"search with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM free"
     if setting.progress is not None:
         setting.progress(said)
-    return said, setting.again(budget), budget
+    return said, setting.again(budget), budget, one.form
 
 
 def _moved(program: WarpProgram, compiled: Compiled, tries: list[_Try]) -> WarpProgram | None:
@@ -151,7 +175,7 @@ def _best(tries: list[_Try], conclusion: str, provenance: Provenance) -> Emissio
     if best.round.compiled is None:
         raise TwillError("emit", best.round.findings[0].message, "report it with the kernel, or try another --const")
     return Emission(
-        source=emit(best.program, Provenance(lines=(*provenance.lines, *_checked(best.round, best.round.compiled)))),
+        source=emit(best.program, _checked(best.round, best.round.compiled, provenance), best.form),
         ii_cycles=best.round.ii_cycles,
         rounds=tuple(one.round for one in tries),
         best=best.round.number,
@@ -160,7 +184,11 @@ def _best(tries: list[_Try], conclusion: str, provenance: Provenance) -> Emissio
     )
 
 
-def _checked(best: Round, compiled: Compiled) -> Iterator[str]:
+def _checked(best: Round, compiled: Compiled, provenance: Provenance) -> Provenance:
+    return Provenance(lines=(*provenance.lines, *_told(best, compiled)))
+
+
+def _told(best: Round, compiled: Compiled) -> Iterator[str]:
     """Yield what the header says of the round whose source is written: the compiler, and what it was found to be."""
     if best.budget != Budget():
         free = (
