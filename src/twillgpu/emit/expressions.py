@@ -6,6 +6,7 @@ elementwise operation by itself.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -50,6 +51,9 @@ _REDUCTIONS = MappingProxyType(
     }
 )  # fmt: skip
 
+
+_NUMBERS = re.compile(r"[\d\s()+*/%&|^<>.-]+")
+"""What Triton computes itself while it compiles: a number, which has no ``to``."""
 
 INLINE = frozenset({"arith.constant", "tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims"})
 """Ops that are written where their result is read."""
@@ -133,7 +137,8 @@ def _call(op: KernelOp, writing: Writing) -> Term:
 def _cast(op: KernelOp, kind: TileType, writing: Writing) -> Term:
     found = writing.term(op.operands[0])
     same_bits = ", bitcast=True" if op.opcode.endswith("bitcast") else ""
-    return Term(text=f"{found.text}.to({dtype(kind.dtype, op.source)}{same_bits})", shape=found.shape)
+    text = f"gl.to_tensor({bare(found.text)})" if _NUMBERS.fullmatch(found.text) else found.text
+    return Term(text=f"{text}.to({dtype(kind.dtype, op.source)}{same_bits})", shape=found.shape)
 
 
 def _constant(op: KernelOp, kind: TileType, _writing: Writing) -> Term:
