@@ -25,7 +25,7 @@ class InFlight:
     Attributes:
         value: the value.
         variable: the variable of its chain that holds it.
-        absorbed: whether a later wgmma adds to it in place: then that one's variable holds both.
+        absorbed: whether a later wgmma adds to it in place: then that one's value and variable hold both.
         tile: whether a wait for an absorbed one has given the variable the type of a tile again.
     """
 
@@ -174,10 +174,12 @@ class LoopVariables:
 def advance(flight: list[InFlight], instruction: Instruction, frame: Frame) -> list[InFlight]:
     """Follow the wgmma results in flight through one instruction; return those that it waits for, oldest first."""
     if isinstance(instruction, Execute) and instruction.engine == "wgmma":
-        value = accumulator(instruction, frame)
+        value, added_to = accumulator(instruction, frame), _added_to(instruction, frame)
         for one in flight:
-            if one.value == value and _in_place(instruction, frame):
+            if one.value == value == added_to.value:
                 one.absorbed = True
+            elif one.value == added_to.value and not added_to.distance:
+                one.value, one.variable, one.absorbed = value, 0, True
             elif one.value == value:
                 one.variable += 1
         flight.append(InFlight(value=value))
@@ -191,11 +193,10 @@ def advance(flight: list[InFlight], instruction: Instruction, frame: Frame) -> l
     return done
 
 
-def _in_place(instruction: Execute, frame: Frame) -> bool:
-    """Return whether a wgmma adds to its own result of the iteration before."""
+def _added_to(instruction: Execute, frame: Frame) -> Origin:
+    """Return what a wgmma adds to: its own result of the iteration before, another's of its own iteration, ..."""
     op = frame.op_named(instruction.members[-1])
-    found = origin(op.operands[2], frame.program.kernel.loop)
-    return found.value == op.results[0].name
+    return origin(op.operands[2], frame.program.kernel.loop)
 
 
 def accumulator(instruction: Execute, frame: Frame) -> str:
