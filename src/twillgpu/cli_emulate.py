@@ -23,6 +23,7 @@ from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
 from twillgpu.cli_source import GIVEN, scheduled, status_of
 from twillgpu.emulate.check import EmulationOptions, emulate
+from twillgpu.emulate.gluon.recognise import check_launcher, found_beside, is_gluon, original
 from twillgpu.emulate.gluon.source import SourceOptions, check_source
 from twillgpu.emulate.record import EmulationReport, Verdict
 from twillgpu.emulate.text import report_text
@@ -74,7 +75,12 @@ RUNS: tuple[Decorator, ...] = (
     click.option(
         "--gluon",
         metavar="FILE.py",
-        help="Run this emitted file, as it is, instead of a warp program; SOURCE is the kernel it was made from.",
+        help="Run this file as Gluon, whatever it looks like; SOURCE is the kernel that it was made from.",
+    ),
+    click.option(
+        "--original",
+        metavar="KERNEL.py",
+        help="Where SOURCE is Gluon: the kernel to compare it with. Default: the one that the file names.",
     ),
 )
 SOURCE_TRIPS = (0, 1, 2, 3, 4, 7)
@@ -88,16 +94,21 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     """Run the warp program of a kernel on the CPU, and check it in every order that the hardware may choose.
 
     SOURCE is a kernel, whose schedule is searched, or read from a file, and made into the program of every warp
-    group; or such a program, as --emit program prints it (.program). With --gluon, a source file that twillgpu emit
-    wrote is run instead, and compared with SOURCE, the kernel. The program is checked for races, deadlocks and
-    hazards of barriers, run on random numbers in many orders, and compared with the reference. The report says what
-    is proved.
+    group; such a program, as --emit program prints it (.program); or a Gluon file (with functions under @gluon.jit,
+    and none under @triton.jit), as twillgpu emit writes it, which is run as it is. The program is checked for races,
+    deadlocks and hazards of barriers, run on random numbers in many orders, and compared with the reference of the
+    kernel. The report says what is proved.
 
     Exit status: 0 sound, 1 unsafe or a mistake in the input, 2 proved that no schedule exists, 3 a limit was reached.
     """
     output = Output(file=values["file"], force=values["force"])
     if values["gluon"] is not None:
-        return _emitted(source, values, output)
+        return _emitted(values["gluon"], source, values, output)
+    if is_gluon(Path(source)):
+        return _recognised(Path(source), values, output)
+    if values["original"] is not None:
+        what = f"{source} is no Gluon file: it has no function under @gluon.jit, or one under @triton.jit"
+        raise InputError("--original", what, "leave the option out, or force it: KERNEL.py --gluon FILE.py")
     with interruptible(), progress_line() as progress:
         program = _program(source, values, progress)
         if isinstance(program, int):
@@ -106,15 +117,34 @@ def command(source: str, **values: Any) -> int:  # noqa: ANN401  # whatever clic
     return _delivered(_Document(kernel=program.kernel.name, machine=program.machine, report=report), values, output)
 
 
-def _emitted(source: str, values: Values, output: Output) -> int:
-    """Run an emitted source file and compare it with the kernel that it was made from."""
+def _recognised(file: Path, values: Values, output: Output) -> int:
+    """Run a Gluon file, and compare it with the kernel that it names, or that the user does."""
+    check_launcher(file)
+    said = original(file)
+    kernel = values["original"] or (said.file if said is not None else None)
+    if kernel is None:
+        what = "it is Gluon, and does not say which kernel it was made from (no ORIGINAL, as twillgpu emit writes it)"
+        raise InputError(str(file), what, "name the kernel: --original KERNEL.py")
+    found = found_beside(file, kernel) if values["original"] is None else Path(kernel)
+    if found is None:
+        what = f"the kernel that it says it was made from, {kernel}, is neither here nor beside it"
+        raise InputError(str(file), what, "name the kernel: --original KERNEL.py")
+    if said is not None:
+        values = values | {name: values[name] or getattr(said, name) for name in ("machine", "kernel")}
+    return _emitted(str(file), str(found), values, output)
+
+
+def _emitted(file: str, source: str, values: Values, output: Output) -> int:
+    """Run a Gluon file and compare it with the kernel that it was made from."""
+    if values["schedule"] is not None:
+        raise InputError("--schedule", f"{file} is run as it is", "leave the option out")
     loaded = load_source(source, values["machine"], source_options(values))
     kernel = kernel_of(loaded)
     trips = SOURCE_TRIPS if values["trips"] is None else values["trips"]
     options = SourceOptions(trips=trips, seeds=tuple(range(values["seeds"])))
     with interruptible(), progress_line() as progress:
-        report = check_source(values["gluon"], kernel, options, progress)
-    return _delivered(_Document(kernel=values["gluon"], machine=loaded.machine.name, report=report), values, output)
+        report = check_source(file, kernel, options, progress)
+    return _delivered(_Document(kernel=file, machine=loaded.machine.name, report=report), values, output)
 
 
 def _delivered(document: _Document, values: Values, output: Output) -> int:

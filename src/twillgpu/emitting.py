@@ -70,9 +70,9 @@ def emit_source(
     options = options or EmitOptions()
     check_target(priced.loaded)
     program = take_schedule(priced, found).program(options.lower)
-    provenance = Provenance(lines=tuple(_provenance(priced, found)))
+    provenance = Provenance(lines=tuple(_provenance(priced, found)), file=priced.loaded.source)
     if not options.check:
-        unchecked = Provenance(lines=(*provenance.lines, "Not checked with a compiler."))
+        unchecked = replace(provenance, lines=(*provenance.lines, "Not checked with a compiler."))
         return Emission(source=emit(program, unchecked), ii_cycles=program.ii_cycles)
     setting = Setting(
         limits=block_limits(priced.loaded.machine),

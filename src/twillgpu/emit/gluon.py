@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,15 @@ from twillgpu.lower.record import GroupProgram, WarpProgram
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """What the header of an emitted file says: how the schedule was made and what is proved about it."""
+    """What an emitted file says of its origin.
+
+    Attributes:
+        lines: how the schedule was made and what is proved about it, for the header.
+        file: the kernel's file; empty where there is none.
+    """
 
     lines: tuple[str, ...] = ()
+    file: str = ""
 
 
 def emit(program: WarpProgram, provenance: Provenance | None = None, form: Form = "conditions") -> str:
@@ -48,6 +55,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None, form: Form 
         *(line for group in groups for line in _function(names[group.name], passed[group.name], bodies[group.name])),
         *_kernel(frame, groups, names, passed, stored),
         *_compiled(frame, groups, names, _in_use(frame, passed)),
+        *_original(program, provenance or Provenance()),
         *launcher(frame, kernel_name(program), groups[0].warps, _in_use(frame, passed)),
     ]
     parts = [*_header(program, groups, names, provenance or Provenance()), *preamble(body), "", *body]
@@ -167,6 +175,15 @@ def _compiled(
     yield f'TARGET = "{program.kernel.target}"'
     quoted = ", ".join(f'"{names[group.name]}"' for group in groups)
     yield f"GROUPS = ({quoted}{',' * (len(groups) == 1)})"
+
+
+def _original(program: WarpProgram, provenance: Provenance) -> Iterator[str]:
+    """Yield what the emulator needs to know to compare the file with the kernel that it was made from."""
+    if provenance.file:
+        entries = {"file": provenance.file, "kernel": program.kernel.name, "machine": program.machine}
+        yield "ORIGINAL = {"
+        yield from (f"{INDENT}{json.dumps(key)}: {json.dumps(value)}," for key, value in entries.items())
+        yield "}"
 
 
 def _attributes(frame: Frame, parameters: Sequence[str]) -> Iterator[str]:

@@ -185,7 +185,7 @@ def _best(tries: list[_Try], conclusion: str, provenance: Provenance) -> Emissio
 
 
 def _checked(best: Round, compiled: Compiled, provenance: Provenance) -> Provenance:
-    return Provenance(lines=(*provenance.lines, *_told(best, compiled)))
+    return replace(provenance, lines=(*provenance.lines, *_told(best, compiled)))
 
 
 def _told(best: Round, compiled: Compiled) -> Iterator[str]:
