@@ -193,11 +193,11 @@ def prepare(machine: str, ops: Sequence[str], folder: Path, seconds: float) -> N
     there unchecked: the first of its sources is written before it is compiled.
     """
     ends, waiting, running = time.monotonic() + seconds, list(ops), list[tuple[subprocess.Popen[bytes], float]]()
+    cores = os.cpu_count() or 1
     while waiting or running:
-        while waiting and len(running) < (os.cpu_count() or 1):
-            left = ends - time.monotonic()
-            rounds = -(-len(waiting) // (os.cpu_count() or 1))
-            allowed = max(left / rounds, 1.0)
+        while waiting and len(running) < cores:
+            left = max(ends - time.monotonic(), 1.0)
+            allowed = left * min(1.0, cores / (len(waiting) + len(running)))
             command = [
                 sys.executable,
                 str(HERE / "gpu_prepare.py"),
