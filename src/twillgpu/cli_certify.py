@@ -10,7 +10,7 @@ import click
 import twillgpu
 from twillgpu.certify.jsonform import write_certificate
 from twillgpu.certify.record import Certificate
-from twillgpu.cli_options import Decorator, Values
+from twillgpu.cli_options import Decorator, Finite, Values
 from twillgpu.cli_output import Output
 from twillgpu.errors import InputError, TwillError
 from twillgpu.inputs import Priced
@@ -22,7 +22,7 @@ SECONDS = 60.0
 
 LIMIT: Decorator = click.option(
     "--check-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="SECONDS",
     default=SECONDS,
     help=f"Wall limit of each check of a certificate; one that reaches it is open. Default: {SECONDS:g}.",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import twillgpu
-from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, source_options, with_options
+from twillgpu.cli_options import KERNEL, LIMITS, OUTPUT, Finite, source_options, with_options
 from twillgpu.cli_output import Output
 from twillgpu.cli_progress import interruptible, progress_line
 from twillgpu.cli_schedule import SEARCH, search_options
@@ -25,7 +25,7 @@ DEFAULTS = ExplainOptions()
 @with_options(KERNEL, LIMITS, SEARCH, CACHE)
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="SECONDS",
     default=DEFAULTS.time_budget_seconds,
     help="Time for questions about changed problems, after the search; what is not reached is marked. "
@@ -33,7 +33,7 @@ DEFAULTS = ExplainOptions()
 )
 @click.option(
     "--question-work",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="UNITS",
     default=DEFAULTS.work,
     help=f"Work of the solver for each question, in its deterministic units. Default: {DEFAULTS.work:g}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,20 @@ Values = dict[str, Any]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 POSITIVE = click.IntRange(min=1)
+SEED = click.IntRange(min=0, max=2**31 - 1)
+"""Seeds that every solver takes."""
+
+
+class Finite(click.FloatRange):
+    """A number in a range that is neither infinite nor NaN: limits are compared, and written as JSON."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401  # click's signature
+        """Return the number; click names the option where it is refused."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
 
 OUTPUT: tuple[Decorator, ...] = (
     click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output."),

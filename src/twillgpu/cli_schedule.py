@@ -14,7 +14,9 @@ from twillgpu.cli_options import (
     OUTPUT,
     PAPER,
     POSITIVE,
+    SEED,
     Decorator,
+    Finite,
     Values,
     method_options,
     source_options,
@@ -60,21 +62,19 @@ SEARCH: tuple[Decorator, ...] = (
     ),
     click.option(
         "--time-limit",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Finite(min=0, min_open=True),
         metavar="SECONDS",
         help=f"Stop after so long. Default: {DEFAULTS.time_limit_seconds:g}. Given without --work-limit, it raises "
         "that to one unit per second.",
     ),
     click.option(
         "--work-limit",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Finite(min=0, min_open=True),
         metavar="UNITS",
         help="Stop after so much work of the solver, in its deterministic units (about a second each). "
         f"Default: {DEFAULTS.work_limit:g}.",
     ),
-    click.option(
-        "--seed", type=click.IntRange(min=0), metavar="N", help=f"Seed of the solver. Default: {DEFAULTS.seed}."
-    ),
+    click.option("--seed", type=SEED, metavar="N", help=f"Seed of the solver. Default: {DEFAULTS.seed}."),
 )
 
 

@@ -12,7 +12,9 @@ from twillgpu.cli_options import (
     LIMITS,
     OUTPUT,
     POSITIVE,
+    SEED,
     Decorator,
+    Finite,
     Values,
     with_options,
 )
@@ -78,9 +80,7 @@ RUNS: tuple[Decorator, ...] = (
         help="Latency of loads: as the machine file says (the default), random from the measured range, random "
         "with a heavy tail, or so many cycles.",
     ),
-    click.option(
-        "--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Of random latencies. Default: 0."
-    ),
+    click.option("--seed", type=SEED, default=0, metavar="N", help="Of random latencies. Default: 0."),
     click.option("--trips", type=click.IntRange(min=0), metavar="N", help="Iterations of every block."),
     click.option(
         "--set",
@@ -94,7 +94,7 @@ RUNS: tuple[Decorator, ...] = (
     click.option("--grid", callback=parse_grid, metavar="X,Y,Z", help="The same, as the grid of the launch."),
     click.option(
         "--reuse",
-        type=click.FloatRange(min=1),
+        type=Finite(min=1),
         metavar="R",
         help="Each byte from HBM serves R accesses through L2. Default: HBM is left out.",
     ),

@@ -16,6 +16,7 @@ from twillgpu.cli_options import (
     OUTPUT,
     POSITIVE,
     Decorator,
+    Finite,
     Values,
     price_options,
     source_options,
@@ -90,7 +91,7 @@ SPACE: tuple[Decorator, ...] = (
     ),
     click.option(
         "--reuse",
-        type=click.FloatRange(min=1),
+        type=Finite(min=1),
         metavar="R",
         help="Each byte from HBM serves R accesses through L2. Default: HBM is left out.",
     ),
@@ -106,7 +107,7 @@ RUN: tuple[Decorator, ...] = (
     click.option("--exhaustive", is_flag=True, help="Solve every candidate, whatever its bound."),
     click.option(
         "--time-limit",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Finite(min=0, min_open=True),
         default=SECONDS,
         metavar="SECONDS",
         help=f"Wall seconds for the search of one candidate. Default: {SECONDS:.0f}.",

@@ -48,6 +48,8 @@ BY_SUFFIX = {".html": "html", ".dot": "graph", ".svg": "gantt", ".png": "gantt"}
 DRAWN = ("gantt", "occupancy", "graph")
 """What matplotlib draws; the graph also has a form as text."""
 TRIPS = 6
+MOST_ITERATIONS = 200
+"""Iterations in a picture: more are not legible, and drawing takes time and memory in proportion."""
 
 PICTURE: tuple[Decorator, ...] = (
     click.option(
@@ -60,7 +62,7 @@ PICTURE: tuple[Decorator, ...] = (
     ),
     click.option(
         "--iterations",
-        type=POSITIVE,
+        type=click.IntRange(min=1, max=MOST_ITERATIONS),
         metavar="N",
         help="gantt: a loop of N iterations, prologue and epilogue included, instead of one period; html: N "
         "iterations where that is shown.",

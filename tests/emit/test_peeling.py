@@ -1,4 +1,4 @@
-"""What ptxas takes of loops with wgmma: no conditions around accumulators, no wait for a product that was added to."""
+"""What ptxas takes of loops with wgmma: no conditions around accumulators, no wait for one that was added to."""
 
 from __future__ import annotations
 

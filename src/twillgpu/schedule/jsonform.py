@@ -273,7 +273,8 @@ def _op(cursor: Cursor, interval: int, groups: int) -> ScheduledOp:
             cursor.child(key).text()
     start, group = cursor.child("start_cycle").integer(), cursor.child("group").integer()
     if group >= groups:
-        raise cursor.child("group").fail(f"there is no group {group}", f"the groups are numbered 0 to {groups - 1}")
+        known = f"the groups are numbered 0 to {groups - 1}" if groups else "add the groups that the ops are in"
+        raise cursor.child("group").fail(f"there is no group {group}", known)
     _check_same(cursor, "stage", start // interval)
     _check_same(cursor, "slot", start % interval)
     return ScheduledOp(name=cursor.child("name").name(), start_cycle=start, group=group)

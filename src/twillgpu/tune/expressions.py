@@ -18,6 +18,8 @@ LONGEST = 200
 
 def _exact(first: Number, second: Number) -> Number:
     """Return the quotient of a division that leaves nothing over."""
+    if not second:
+        raise ZeroDivisionError("division by zero")
     if first % second:
         raise ArithmeticError(f"{first} is no multiple of {second}")
     return first // second
