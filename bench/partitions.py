@@ -28,7 +28,7 @@ import schedules  # noqa: E402  # beside the tests
 
 from twillgpu.baselines.compare import PLANS  # noqa: E402
 from twillgpu.baselines.complete import complete  # noqa: E402
-from twillgpu.baselines.record import Plan, Unsuited, Way  # noqa: E402
+from twillgpu.baselines.record import Unsuited  # noqa: E402
 from twillgpu.emit.feedback import Judged, findings  # noqa: E402
 from twillgpu.emit.gluon import emit, ordered  # noqa: E402
 from twillgpu.emit.offline import compile_source  # noqa: E402
@@ -37,7 +37,7 @@ from twillgpu.emulate.gluon.source import SourceOptions as Runs  # noqa: E402
 from twillgpu.emulate.gluon.source import check_source  # noqa: E402
 from twillgpu.errors import InputError, TwillError  # noqa: E402
 from twillgpu.frontend.launch import LoadOptions  # noqa: E402
-from twillgpu.inputs import Priced, SourceOptions, kernel_of, load_problem  # noqa: E402
+from twillgpu.inputs import Priced, SourceOptions, kernel_of, load_problem, price_loaded  # noqa: E402
 from twillgpu.lower.lower import lower  # noqa: E402
 from twillgpu.lower.record import WarpProgram  # noqa: E402
 from twillgpu.schedule.record import Schedule, SearchOptions  # noqa: E402
@@ -49,8 +49,12 @@ from twillgpu.view.text import table  # noqa: E402
 
 OUT = ROOT / "bench" / "out" / "partitions.json"
 SEED = 5
-EFFORT = SearchOptions(work_limit=6, time_limit_seconds=40, max_stages=5)
-"""Of one partition, or one baseline."""
+EFFORT = SearchOptions(work_limit=4, time_limit_seconds=10, max_stages=5)
+"""Of one baseline."""
+TURNS = 12
+"""Partitions that are drawn for each one that is wanted."""
+SHARES = (0.25, 0.45, 0.7, 1.0)
+"""Intervals of random schedules, as parts of the cycles of all ops one after the other."""
 HEAD = ("example", "chip", "tried", "emitted", "compiled", "within plan", "equal", "no spill, not serialised")
 
 
@@ -116,32 +120,24 @@ class Row:
     seconds: float = 0.0
 
 
-def partitions(priced: Priced, number: int, seed: int) -> Iterator[tuple[str, Schedule]]:
-    """Yield schedules of random partitions: placed op by op with random delays, or searched where that fails."""
+def partitions(priced: Priced, number: int, seed: int) -> Iterator[tuple[str, Priced, Schedule]]:
+    """Yield schedules of random partitions, placed op by op with random delays, registers unlimited (``--registers
+    0``): quotas and spills are for feedback.
+    """
     draw = random.Random(seed)  # noqa: S311  # not for cryptography
-    problem, seen, found = priced.problem, set(), 0
+    free = price_loaded(priced.loaded, replace(priced.limits, registers=0))
+    problem, seen = free.problem, set[tuple[int, ...]]()
     fewest = 2 if any(pair.relation == "apart" for pair in problem.legality) else 1
-    for turn in range(8 * number):
-        groups = schedules.random_groups(problem, draw, draw.choice((fewest, 2, 2, 3)))
-        key = tuple(groups.items())
-        schedule = None if key in seen else _of_groups(priced, groups, draw)
-        seen.add(key)
-        if schedule is not None:
-            yield f"partition {turn}", schedule
-            found += 1
-        if found == number:
-            return
-
-
-def _of_groups(priced: Priced, groups: dict[str, int], draw: random.Random) -> Schedule | None:
-    problem = priced.problem
     longest = serial_interval(problem)
-    for share in (0.4, 0.7, 1.0):
-        placed = schedules.placed(problem, groups, int(share * longest), randomly=draw)
-        if placed is not None:
-            return placed.schedule
-    way = Way(name="partition", says="", source="")
-    return complete(problem, way, Plan(groups=tuple(groups.items()), orders=()), EFFORT, lambda _: None).schedule
+    for turn in range(TURNS * number):
+        groups = schedules.random_groups(problem, draw, draw.choice((fewest, 2, 2, 3)))
+        placed = (schedules.placed(problem, groups, int(share * longest), randomly=draw) for share in SHARES)
+        found = None if tuple(groups.values()) in seen else next((one for one in placed if one is not None), None)
+        if found is not None:
+            seen.add(tuple(groups.values()))
+            yield f"partition {turn}", free, found.schedule
+        if len(seen) == number:
+            return
 
 
 def baselines(priced: Priced) -> Iterator[tuple[str, Schedule]]:
@@ -161,8 +157,8 @@ def cases(source: Source, options: argparse.Namespace) -> Iterator[tuple[str, Pr
     if result.schedule is not None:
         yield "optimum", priced, result.schedule
     number = source.partitions if options.random is None else options.random
-    for name, schedule in partitions(priced, number, SEED):
-        yield name, priced, schedule
+    for name, free, schedule in partitions(priced, number, SEED):
+        yield name, free, schedule
     if source.rows is None and source.kernel is None and not options.no_baselines:
         for name, schedule in baselines(priced):
             yield name, priced, schedule

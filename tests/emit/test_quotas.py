@@ -2,7 +2,7 @@
 
 import compiled_code as code
 
-from twillgpu.emit.quotas import expected_quotas, filled, moved
+from twillgpu.emit.quotas import expected_quotas, filled, moved, roomier
 from twillgpu.emit.record import Compiled, GroupCode
 from twillgpu.lower.record import GroupProgram
 
@@ -108,3 +108,30 @@ def test_groups_without_quotas_share_the_registers() -> None:
     found = filled((group("a", 8, 0), group("b", 8, 0), group("load", 1, 0)))
     assert [one.registers_per_thread for one in found] == [112, 112, 24]
     assert filled(HOPPER) == HOPPER
+
+
+def test_narrow_groups_get_what_is_left_where_something_is_reloaded() -> None:
+    """128 x 16 less (152 + 152 + 120) x 4 is 352, 88 for each of the four warps that narrow groups share: 64 do."""
+    reloading, idle = code.loop_code(reloads=1), code.loop_code()
+    found = compiled(
+        128,
+        16,
+        code.group_code("s0", 168, idle, live=140),
+        code.group_code("s1", 160, idle, live=140),
+        code.group_code("r", 160, idle, live=110),
+        code.group_code("load", 24, reloading, live=4),
+        code.group_code("mma", 24, idle, live=6),
+    )
+    quotas = roomier(BLACKWELL, found)
+    assert quotas is not None
+    assert (quotas["load"], quotas["mma"]) == (64, 64)
+    assert (quotas["s0"], quotas["s1"], quotas["r"]) == (152, 152, 144)
+    assert 4 * sum(quotas[name] for name in ("s0", "s1", "r", "load")) == 128 * 16
+
+
+def test_nothing_moves_where_nothing_is_reloaded_or_nothing_is_left() -> None:
+    assert roomier(BLACKWELL, blackwell_code(0)) is None
+    full = compiled(
+        128, 16, *(code.group_code(one.name, 168, code.loop_code(reloads=1), live=168) for one in BLACKWELL)
+    )
+    assert roomier(BLACKWELL, full) is None

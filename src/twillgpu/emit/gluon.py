@@ -18,6 +18,8 @@ from twillgpu.emit.storage import allocations, barrier_places
 from twillgpu.emit.wrapping import WIDTH, wrapped_lines
 from twillgpu.lower.record import GroupProgram, WarpProgram
 
+BLACKWELL = "sm_100a"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
@@ -66,7 +68,20 @@ def _written(frame: Frame, group: GroupProgram, form: Form) -> list[str]:
     frame.layouts.warps = group.warps
     body = GroupWriter(frame=frame, group=group, form=form).write()
     frame.layouts.warps = 0
-    return body
+    return [*_owned(frame, group, body), *body]
+
+
+def _owned(frame: Frame, group: GroupProgram, body: Sequence[str]) -> Iterator[str]:
+    """Yield copies of numbers that a group on Blackwell computes with: what is made of an argument does not depend on
+    the group, so the compiler makes it before the groups part, keeps it in local memory, and reloads it in the loop.
+    """
+    kernel, words = frame.program.kernel, {word for line in body for word in WORD.findall(line)}
+    if kernel.target != BLACKWELL or len(frame.program.groups) == 1 or group.warps < 4:
+        return
+    for value in kernel.arguments:
+        name = frame.names.name(value.name)
+        if value.type.dtype == "f32" and value.type.space == "scalar" and name in words:
+            yield f"{name} = own({name})"
 
 
 def kernel_name(program: WarpProgram) -> str:

@@ -44,6 +44,10 @@ def piece(pool, first: gl.constexpr, count: gl.constexpr):
         return pool.slice(first, count, 0)
     else:
         return pool.index(first)'''
+_OWN = '''@gluon.jit
+def own(value):
+    """Return a copy: what is made of it is made by this group, and not before the groups part, with few registers."""
+    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [value], dtype=value.dtype, is_pure=False, pack=1)'''
 _ADD = '''TMA_ADDS = gl.constexpr(hasattr(tma, "async_atomic_add"))
 tma_reduce = getattr(tma, "async_atomic_add", None)
 
@@ -66,7 +70,7 @@ def preamble(body: Iterable[str]) -> Iterator[str]:
     """Yield the lines above ``body``."""
     words = {word for line in body for word in WORD.findall(line)}
     names = list(_changed_names(words))
-    helpers = [text for name, text in (("piece", _PIECE), ("tma_add", _ADD)) if name in words]
+    helpers = [text for name, text in (("own", _OWN), ("piece", _PIECE), ("tma_add", _ADD)) if name in words]
     words |= {word for text in (*names, *helpers) for word in WORD.findall(text)}
     yield from _imports(words)
     if names:

@@ -24,6 +24,9 @@ MARGIN = 8
 ROOM = 32
 """Registers above those live with which a group that spilled should not."""
 
+ROOMY = 64
+"""Registers that a narrow group is given at most so that nothing is reloaded."""
+
 LEAST_OUTSIDE = 72
 """What a group keeps at least for its work before and after the loop."""
 
@@ -102,6 +105,33 @@ def moved(groups: Sequence[GroupProgram], compiled: Compiled) -> Mapping[str, in
     rest = _raise(quotas, needy or others, dict.fromkeys(needy or others, MOST), rest)
     helped = bool(spilling) and rest >= 0 and all(quotas[name] > old[name] for name in spilling)
     return quotas if helped else None
+
+
+def roomier(groups: Sequence[GroupProgram], compiled: Compiled) -> Mapping[str, int] | None:
+    """Return quotas that give the groups of fewer than 4 warps what the others do not use, ``None`` where nothing is
+    reloaded in a main loop, or nothing is left.
+
+    What several groups need is computed before they part, in code that has the registers of the smallest quota.
+    """
+    code = dict(zip((group.name for group in groups), compiled.groups, strict=True))
+    narrow_warps, old = packed(groups)
+    if not narrow_warps or not any(one.loop is not None and one.loop.spills for one in code.values()):
+        return None
+    wide = {group.name: group.warps for group in groups if group.warps >= 4}
+    needed = {name: _rounded(code[name].live_registers + MARGIN) for name in wide}
+    pool = compiled.registers_per_thread * compiled.warps
+    left = (pool - sum(warps * needed[name] for name, warps in wide.items())) // narrow_warps // STEP * STEP
+    quota = min(left, ROOMY)
+    if quota <= old:
+        return None
+    quotas = needed | {group.name: quota for group in groups if group.warps < 4}
+    _raise(
+        quotas,
+        wide,
+        dict.fromkeys(wide, MOST),
+        pool - narrow_warps * quota - sum(warps * needed[name] for name, warps in wide.items()),
+    )
+    return quotas
 
 
 def _in_loop(code: GroupCode) -> int:

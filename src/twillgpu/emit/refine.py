@@ -16,7 +16,7 @@ from types import MappingProxyType
 from twillgpu.emit.feedback import Judged, Limits, findings
 from twillgpu.emit.gluon import Provenance, emit, ordered
 from twillgpu.emit.offline import compile_source
-from twillgpu.emit.quotas import moved, with_registers
+from twillgpu.emit.quotas import moved, roomier, with_registers
 from twillgpu.emit.record import Budget, Compiled, Emission, Finding, Form, Round
 from twillgpu.errors import TwillError
 from twillgpu.lower.record import WarpProgram
@@ -69,7 +69,7 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
         one = _attempt(len(tries) + 1, (program, budget, form), setting)
         serious = [found for found in one.round.findings if found.serious]
         if not serious:
-            tries.append(one)
+            tries += _polished(one, tries, setting)
             conclusion = "clean"
         elif len(tries) + 1 >= setting.most_rounds:
             tries.append(one)
@@ -82,6 +82,24 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
             else:
                 program = following
     return _best(tries, conclusion, setting.provenance)
+
+
+def _polished(one: _Try, before: list[_Try], setting: Setting) -> list[_Try]:
+    """Return a clean round and, where it reloads values in a main loop, one more in which narrow groups have room."""
+    compiled = one.round.compiled
+    quotas = None if compiled is None else roomier(ordered(one.program), compiled)
+    if quotas is None or len(before) + 1 >= setting.most_rounds:
+        return [one]
+    following = with_registers(one.program, quotas)
+    said = _moves(following)
+    return [
+        replace(one, round=replace(one.round, action=said)),
+        _attempt(one.round.number + 1, (following, one.budget, one.form), setting),
+    ]
+
+
+def _moves(program: WarpProgram) -> str:
+    return "move registers: " + ", ".join(f"{group.name} {group.registers_per_thread}" for group in program.groups)
 
 
 def _attempt(number: int, made_of: tuple[WarpProgram, Budget, Form], setting: Setting) -> _Try:
@@ -138,8 +156,7 @@ def _next(one: _Try, before: list[_Try], setting: Setting) -> tuple[str, WarpPro
     compiled, program = one.round.compiled, one.program
     following = None if compiled is None else _moved(program, compiled, [*before, one])
     if following is not None:
-        said = ", ".join(f"{group.name} {group.registers_per_thread}" for group in following.groups)
-        return f"move registers: {said}", following, one.budget, one.form
+        return _moves(following), following, one.budget, one.form
     budget = _smaller(one, setting.limits)
     said = f"search with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM free"
     if setting.progress is not None:
@@ -200,10 +217,14 @@ def _told(best: Round, compiled: Compiled) -> Iterator[str]:
     yield f"Checked with {compiled.made_with} for {compiled.target}, without a GPU: {verdict}."
 
 
-def _weight(one: _Try) -> tuple[bool, int, int, int, int]:
-    """Order emissions: what compiles, what fits, what is not serialised, fewest spills in loops, least interval."""
+def _weight(one: _Try) -> tuple[int, ...]:
+    """Order emissions: what compiles, what fits, what is not serialised, fewest spills in loops, least interval, what
+    else is wrong, fewest reloads in loops.
+    """
     found = [finding.rule for finding in one.round.findings if finding.serious]
     groups = one.round.compiled.groups if one.round.compiled is not None else ()
-    spills = sum(code.loop.stores for code in groups if code.loop is not None)
+    loops = [code.loop for code in groups if code.loop is not None]
     limits = sum(rule.endswith("_limit") for rule in found)
-    return (one.round.compiled is None, limits, found.count("serialised"), spills, one.round.ii_cycles)
+    stores, reloads = sum(loop.stores for loop in loops), sum(loop.spills for loop in loops)
+    missing = int(one.round.compiled is None)
+    return (missing, limits, found.count("serialised"), stores, one.round.ii_cycles, len(found), reloads)

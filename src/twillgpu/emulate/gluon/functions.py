@@ -13,6 +13,9 @@ from twillgpu.emulate.gluon.tile import Operand, Tile, apply, binary, cast, comb
 from twillgpu.emulate.numbers import format_of
 from twillgpu.errors import InputError, UnsupportedError
 
+MOVE = "mov.b32 $0, $1;"
+"""The assembly that is known: a copy that the compiler cannot see through."""
+
 
 def full(shape: Given, value: Given, dtype: Given, layout: Given = None) -> Tile:  # noqa: ARG001  # part of Gluon's signature
     """Return a tile that is full of one value."""
@@ -73,6 +76,13 @@ def where(condition: Given, one: Operand, two: Operand) -> Tile:
     """Return elements of one tile where a condition holds, of another elsewhere."""
     kind = combined(one, two)
     return apply("arith.select", [tile_of(condition), cast(one, kind), cast(two, kind)], kind)
+
+
+def inline_asm(asm: Given, _constraints: Given, args: Given, **_options: Given) -> Given:
+    """Return what a move moves. Raises ``UnsupportedError`` for any other assembly."""
+    if " ".join(str(plain(asm)).split()) != MOVE:
+        raise UnsupportedError("the kernel", f"inline assembly {str(plain(asm))!r}", "run it on a GPU")
+    return plain(args)[0]
 
 
 def maximum(one: Operand, two: Operand, propagate_nan: Given = None) -> Given:
@@ -276,6 +286,7 @@ FUNCTIONS: Mapping[str, Callable[..., Given]] = MappingProxyType(
     {
         "full": full, "zeros": zeros, "full_like": full_like, "zeros_like": zeros_like, "arange": arange,
         "convert_layout": convert_layout, "set_auto_layout": convert_layout, "to_tensor": to_tensor,
+        "inline_asm_elementwise": inline_asm,
         "expand_dims": expand_dims, "broadcast": broadcast, "join": join, "where": where, "maximum": maximum,
         "minimum": minimum, "clamp": clamp, "cdiv": cdiv, "dot_fma": dot_fma, "reduce": reduce,
         "map_elementwise": map_elementwise, "sum": total,
