@@ -46,7 +46,7 @@ def piece(pool, first: gl.constexpr, count: gl.constexpr):
         return pool.index(first)'''
 _OWN = '''@gluon.jit
 def own(value):
-    """Return a copy: what is made of it is made by this group, and not before the groups part, with few registers."""
+    """Return a copy; what is made of it is not made before the groups part, where registers are few."""
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [value], dtype=value.dtype, is_pure=False, pack=1)'''
 _ADD = '''TMA_ADDS = gl.constexpr(hasattr(tma, "async_atomic_add"))
 tma_reduce = getattr(tma, "async_atomic_add", None)
@@ -76,7 +76,7 @@ def preamble(body: Iterable[str]) -> Iterator[str]:
     if names:
         yield from ("", "# Names that changed between Triton 3.6 and 3.9.", *names)
     for number, text in enumerate(helpers):
-        yield from ("", *([""] if number else []), *text.split("\n"))
+        yield from ("", *([""] if number or text.startswith("@") else []), *text.split("\n"))
     yield from [""] * bool(helpers)
 
 

@@ -24,7 +24,7 @@ MARGIN = 8
 ROOM = 32
 """Registers above those live with which a group that spilled should not."""
 
-ROOMY = 64
+ROOMY = 48
 """Registers that a narrow group is given at most so that nothing is reloaded."""
 
 LEAST_OUTSIDE = 72
