@@ -31,6 +31,7 @@ class Frame:
         ring_of: ring that holds each memory tile or handed-over value.
         descriptors: (argument, block shape, layout) of each TMA descriptor in use, with its name.
         bases: descriptor arguments whose pointer is passed as well, with its name.
+        skipped: copies in front of the first one of a ring, in what it is a piece of (``twillgpu.emit.storage``).
         dropped: layout conversions that are not written (``twillgpu.emit.direct``).
         folded: ops that are written where their only reader is (``twillgpu.emit.folding``).
     """
@@ -46,6 +47,7 @@ class Frame:
     ring_of: dict[str, Ring] = field(default_factory=dict)
     descriptors: dict[tuple[str, tuple[int, ...], str], str] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     folded: frozenset[str] = frozenset()
 
@@ -83,8 +85,9 @@ class Frame:
     def copy(self, access: Access, least: int) -> str:
         """Return the expression of the copy of a ring that an access touches."""
         ring = self.rings[access.ring]
-        at = self.placed(access.instance, ring.depth, least)
-        return f"{self.ring_name(ring)}.index({at[0]})"
+        at = self.placed(access.instance, ring.depth, least)[0]
+        before = self.skipped.get(ring.name, 0)
+        return f"{self.ring_name(ring)}.index({f'{before} + {at}' if before else at})"
 
     def phase(self, use: BarrierUse, least: int) -> tuple[str, str]:
         """Return the expressions of a barrier's copy, and of the phase parity of one of its instances."""

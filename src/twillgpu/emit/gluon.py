@@ -14,7 +14,7 @@ from twillgpu.emit.layouts import layout, parent
 from twillgpu.emit.preamble import WORD, preamble
 from twillgpu.emit.quotas import filled
 from twillgpu.emit.record import Form
-from twillgpu.emit.storage import allocations, barrier_places
+from twillgpu.emit.storage import allocations, barrier_places, skipped
 from twillgpu.emit.wrapping import WIDTH, wrapped_lines
 from twillgpu.lower.record import GroupProgram, WarpProgram
 
@@ -46,6 +46,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None, form: Form 
         UnsupportedError: what has no Gluon form, with the source line and the reason.
     """
     frame = Frame(program=program)
+    frame.skipped = skipped(frame)
     groups = ordered(program)
     names = {group.name: frame.names.name(f"{group.name}\N{NO-BREAK SPACE}group") for group in groups}
     bodies = {group.name: _written(frame, group, form) for group in groups}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from twillgpu.emit.frame import BARRIERS, Frame
 from twillgpu.emit.layouts import dtype
+from twillgpu.errors import UnsupportedError
 from twillgpu.graph.body import element_bits
 from twillgpu.lower.record import Ring
 
@@ -17,6 +19,9 @@ POOL = "gl.NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=8)"
 
 COLUMN = 512
 """Bytes of a column of TMEM: 128 lanes of 4 bytes."""
+
+LEAST_COLUMNS = 32
+"""Columns of an allocation of TMEM at least (PTX ISA, tcgen05.alloc)."""
 
 
 def allocations(frame: Frame) -> Iterator[str]:
@@ -63,24 +68,66 @@ def pooled(frame: Frame) -> dict[str, Ring]:
     return {ring.name: ring for ring in rings if ring.memory in shared}
 
 
+def pool_columns(rings: Iterable[Ring]) -> int:
+    """Return the columns of a pool of TMEM: a power of two, 32 at least, as the hardware allocates."""
+    used = max(-(-(ring.offset_bytes + ring.depth * ring.bytes) // COLUMN) for ring in rings)
+    return max(LEAST_COLUMNS, 1 << (used - 1).bit_length())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Columns of a pool that a ring is named by: the first one, how many, and copies in it before the ring's own."""
+
+    first: int
+    size: int
+    skipped: int
+
+
+def window(ring: Ring, columns: int) -> Window:
+    """Return the smallest window of a pool of so many columns: Triton only names powers of two of them.
+
+    Raises:
+        UnsupportedError: there is none, as the ring does not begin at a multiple of its copy.
+    """
+    at, copy = ring.offset_bytes // COLUMN, max(1, ring.bytes // COLUMN)
+    size = 1 << (copy * ring.depth - 1).bit_length()
+    while size <= columns:
+        for skipped in range(size // copy - ring.depth + 1):
+            first = at - skipped * copy
+            if 0 <= first <= columns - size:
+                return Window(first=first, size=size, skipped=skipped)
+        size *= 2
+    raise UnsupportedError(
+        f"buffer {ring.name}",
+        f"{ring.depth} copies of {copy} columns of TMEM from column {at} on are in no power of two of columns",
+        "search again with another --seed",
+    )
+
+
+def skipped(frame: Frame) -> dict[str, int]:
+    """Return the copies in front of the first one of each ring that is named by a larger window of TMEM."""
+    rings = [ring for ring in pooled(frame).values() if ring.memory == "tmem"]
+    return {ring.name: window(ring, pool_columns(rings)).skipped for ring in rings}
+
+
 def _tmem_pool(frame: Frame) -> Iterator[str]:
     rings = [ring for ring in pooled(frame).values() if ring.memory == "tmem"]
     if not rings:
         return
-    used = max(-(-(ring.offset_bytes + ring.depth * ring.bytes) // COLUMN) for ring in rings)
-    columns = max(32, 1 << (used - 1).bit_length())
+    columns = pool_columns(rings)
     layout = f"TensorMemoryLayout((128, {columns}), col_stride=1)"
     yield f"columns: gl.constexpr = {layout}"
     yield f"tmem = allocate_tensor_memory(gl.float32, [128, {columns}], columns)"
     for ring in rings:
-        at, size = ring.offset_bytes // COLUMN, -(-ring.depth * ring.bytes // COLUMN)
-        yield f"{frame.ring_name(ring)} = tmem.slice({at}, {size}).reinterpret({_form(frame, ring)})"
+        found = window(ring, columns)
+        form = _form(frame, ring, found.size * COLUMN // ring.bytes)
+        yield f"{frame.ring_name(ring)} = tmem.slice({found.first}, {found.size}).reinterpret({form})"
 
 
-def _form(frame: Frame, ring: Ring) -> str:
+def _form(frame: Frame, ring: Ring, copies: int = 0) -> str:
     """Return element type, shape and layout of a ring as arguments."""
     element, layout = dtype(ring.tile.dtype, ring.name), frame.layouts.name(shared_layout(ring), ring.name)
-    return f"{element}, {[ring.depth, *ring.tile.shape]}, {layout}"
+    return f"{element}, {[copies or ring.depth, *ring.tile.shape]}, {layout}"
 
 
 def _smem_pool(frame: Frame) -> Iterator[str]:
