@@ -30,21 +30,26 @@ USUAL_SIZE = 3500
 """Ops x slots x stages of the problems that the efforts below are for; larger ones get more in proportion."""
 
 # Deterministic work units of the solver (about a second each on an idle core).
-FIRST_WORK = 2.5
+FIRST_WORK = 1.5
 """For the best schedule at one interval."""
-ANY_WORK = 2.0
-"""For any schedule at one interval."""
-RETRY_WORK = 3.5
-"""For the same with another seed: solving times spread widely."""
+ONCE, MORE = range(1), range(1, 5)
+"""Seeds, from the user's on: one try; more of them for the same at the bound itself. Solving times spread so widely
+that several short tries are better than a long one."""
+ANY_WORK = 1.0
+"""For one try at any schedule at one interval."""
+ANY_TRIES = 3
+"""Tries at one interval, each with another seed."""
+GIVEN_WORK = 1.0
+"""For any schedule in given groups."""
 SKEWED_WORK = 3.5
 """For any schedule in which sub-tiles follow each other at equal distances."""
 ROOMY_STAGES, ROOMY_WORK = 2, 4.0
 """Stages, and effort, for any schedule at all where the effort of a search is spent."""
-TRY_WORK = 1.0
+TRY_WORK = 0.5
 """For one partition near a known one."""
-IMPROVE_WORK = 6.0
+IMPROVE_WORK = 3.0
 """For all of them."""
-COMPACT_WORK = 1.0
+COMPACT_WORK = 0.2
 """For shorter lifetimes in the groups of the best schedule."""
 REFUTE_WORK = 8.0
 """For the refutation of one interval."""
@@ -100,7 +105,7 @@ class Asker:
         Pure groups first (no op beside ops of another kind): where such a schedule exists, the best one is among
         them, since mixing is what the objective avoids before all else. Then any groups.
         """
-        if bounds(scaled(self.problem, Scale(slot_cycles=slot, rounding="up"))).binding.cycles > count:
+        if not self.possible(count, slot):
             return Found(schedule=None, proved=False, known=True)
         placed = self.iterative(count, slot, lower) if self.plain() else None
         if placed is not None and (placed.proved or self.rough(count)):
@@ -112,6 +117,14 @@ class Asker:
         if mixing and found.schedule is None and found.known:
             found = self._find(self._question(count, slot, "up"), slot, lower)
         return placed if placed is not None and found.schedule is None else found
+
+    def find_again(self, count: int, slot: int, lower: int) -> Found:
+        """Look for a schedule in pure groups at ``count`` slots, with several other seeds."""
+        return self._find(self._question(count, slot, "up", pure=self._mixing()), slot, lower, MORE)
+
+    def possible(self, count: int, slot: int) -> bool:
+        """Return whether the bounds of the problem rounded up leave room for a schedule at ``count`` slots."""
+        return bounds(scaled(self.problem, Scale(slot_cycles=slot, rounding="up"))).binding.cycles <= count
 
     def plain(self) -> bool:
         """Return whether only time and units matter: one group, and no limit on registers."""
@@ -160,13 +173,13 @@ class Asker:
         """Look for any schedule at ``count`` slots in the groups of ``schedule``."""
         groups = canonical(self.problem, {op.name: op.group for op in schedule.ops})
         question = replace(self._question(count, slot, "up"), groups=tuple(groups.items()))
-        reply = self._ask("find given groups", question, (), slot, RETRY_WORK)
+        reply = self._ask("find given groups", question, (), slot, GIVEN_WORK)
         return self._finish(reply, question, slot, lower) if reply.starts else None
 
     def find_any(self, count: int, slot: int, lower: int, turn: int) -> Found:
-        """Look for any schedule at ``count`` slots, with another seed for every ``turn``; no objective."""
+        """Look for any schedule at ``count`` slots, with several seeds from ``turn`` on; no objective."""
         question = replace(self._question(count, slot, "up", pure=self._mixing()), spare=True)
-        reply = self._ask("find any", question, (), slot, RETRY_WORK, turn)
+        reply = self._ask("find any", question, (), slot, ANY_WORK, range(turn, turn + ANY_TRIES))
         schedule = self._finish(reply, question, slot, lower) if reply.starts else None
         return Found(schedule=schedule, proved=False, known=reply.outcome != "unknown")
 
@@ -246,13 +259,19 @@ class Asker:
             small_registers=0 if exact else SMALL_REGISTERS,
         )
 
-    def _find(self, question: Question, slot: int, lower: int) -> Found:
-        """Solve and finish; where registers or places fail in cycles, once more with all of them in the model."""
+    def _find(self, question: Question, slot: int, lower: int, turns: range = ONCE) -> Found:
+        """Solve and finish; where registers or places fail in cycles, once more with all of them in the model:
+        in the groups found, then in any.
+        """
         known = True
         for asked in (question, replace(question, placement=True, small_registers=0)):
-            reply, proved = self._solve(asked, slot)
+            reply = self._ask("find", asked, self.options.objective, slot, FIRST_WORK, turns)
+            proved = reply.outcome == "optimal"
             known = known and reply.outcome != "unknown"
             schedule = self._finish(reply, asked, slot, lower) if reply.starts else None
+            if reply.starts and schedule is None and not asked.placement:
+                schedule, kept = self._placed(reply, question, slot, lower)
+                proved = proved and kept
             if schedule is not None or not reply.starts:
                 return Found(schedule=schedule, proved=proved, known=known)
         return Found(schedule=None, proved=False, known=known)
@@ -260,20 +279,31 @@ class Asker:
     def _finish(self, reply: Answer, question: Question, slot: int, lower: int) -> Schedule | None:
         return finish(self.problem, reply, slots=question.interval, slot_cycles=slot, lower=lower, stages=self.stages)
 
-    def _solve(self, question: Question, slot: int) -> tuple[Answer, bool]:
-        """Return the best schedule and that it is proved; any schedule where that takes too long."""
-        reply = self._ask("find", question, self.options.objective, slot, FIRST_WORK)
-        if reply.outcome == "unknown" and not self.spent():
-            return self._ask("find any", question, (), slot, ANY_WORK), False
-        return reply, reply.outcome == "optimal"
+    def _placed(self, reply: Answer, question: Question, slot: int, lower: int) -> tuple[Schedule | None, bool]:
+        """Return a schedule in the groups found, with all registers and places, and whether it needs no more stages
+        than the one found, whose objective then is its own.
+        """
+        groups = tuple(canonical(self.problem, reply.groups).items())
+        given = replace(question, groups=groups, placement=True, small_registers=0)
+        order = tuple(name for name in self.options.objective if name == "stages")
+        placed = self._ask("find places", given, order, slot, TRY_WORK)
+        schedule = self._finish(placed, given, slot, lower) if placed.starts else None
+        fewest = _stages(question.problem, reply, question.interval)
+        return schedule, placed.starts != {} and _stages(question.problem, placed, question.interval) <= fewest
 
     def _mixing(self) -> bool:
         return self.problem.groups.max > 1 and self.options.objective[:1] == ("mixed",)
 
     def _ask(
-        self, purpose: str, question: Question, objective: tuple[str, ...], slot: int, work: float, turn: int = 0
+        self,
+        purpose: str,
+        question: Question,
+        objective: tuple[str, ...],
+        slot: int,
+        work: float,
+        turns: range = ONCE,
     ) -> Answer:
-        reply = answer(question, objective, self._effort(work, turn))
+        reply = answer(question, objective, self._effort(work, turns))
         self.work += reply.work
         narrow = question.pure or question.placement or question.spare or question.skew or question.groups
         general = not narrow and question.rounding != "up"
@@ -284,10 +314,15 @@ class Asker:
         self._record(purpose, question.interval, slot, reply.outcome, reply.seconds)
         return reply
 
-    def _effort(self, work: float, turn: int = 0) -> Effort:
+    def _effort(self, work: float, turns: range = ONCE) -> Effort:
         left = max(0.1, self.options.work_limit - self.work)
         work = min(self._size * work, left)
-        return Effort(work=work, seconds=max(0.1, self._seconds_left()), seed=self.options.seed + turn)
+        return Effort(
+            work=work,
+            seconds=max(0.1, self._seconds_left()),
+            seed=self.options.seed + turns.start,
+            tries=max(1, min(len(turns), round(left / work))),
+        )
 
     def _seconds_left(self) -> float:
         return self.options.time_limit_seconds - (time.monotonic() - self._started)
@@ -299,3 +334,9 @@ class Asker:
             )
         )
         self.progress(f"{purpose}: {count} slots of {slot} cycles: {outcome} ({seconds:.1f} s)")
+
+
+def _stages(problem: Problem, reply: Answer, interval: int) -> int:
+    """Return the stages of a solution, in slots."""
+    ends = (reply.starts[op.name] + max(1, op.latency_cycles) for op in problem.ops)
+    return -(-max(ends) // interval)

@@ -21,8 +21,10 @@ def assemble(problem: Problem, draft: Draft) -> Schedule | None:
     """Return the schedule, or ``None`` where registers or a memory do not suffice."""
     warps = widths(problem, draft.groups)
     quotas = _quotas(problem, draft, warps)
+    if quotas is None:
+        return None
     buffers = _buffers(problem, draft)
-    if quotas is None or buffers is None:
+    if buffers is None:
         return None
     names = _names(problem, draft.groups)
     return Schedule(

@@ -21,16 +21,20 @@ LATENCY_PRICE = 0.03
 
 
 def slot_cycles(problem: Problem, lower: int, resolution: int) -> int:
-    """Return the cycles of a slot so that ``lower`` is about ``resolution`` slots, and rounding costs little."""
+    """Return the cycles of a slot so that ``lower`` is about ``resolution`` slots, and rounding costs little.
+
+    Slots in which the fullest unit loses nothing come first: what fills a unit is hardest to place.
+    """
     plain = problem.groups.max == 1 and problem.registers is None
     if lower <= max(PLAIN_SLOTS if plain else EXACT_SLOTS, resolution):
         return 1
     wanted = lower / resolution
     candidates = range(max(1, round(wanted * 0.8)), round(wanted * 1.2) + 1)
 
-    def price(slot: int) -> tuple[float, int]:
+    def price(slot: int) -> tuple[bool, float, int]:
+        heaviest = _heaviest(problem, slot)
         latency = LATENCY_PRICE * _latency_growth(problem, slot)
-        return _heaviest(problem, slot) / lower + latency + SLOT_PRICE * lower / slot, -slot
+        return heaviest > lower, heaviest / lower + latency + SLOT_PRICE * lower / slot, -slot
 
     return min(candidates, key=price)
 

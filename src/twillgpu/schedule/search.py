@@ -12,7 +12,7 @@ import time
 from importlib.metadata import version
 
 from twillgpu.costs.record import Problem
-from twillgpu.schedule.ask import Progress
+from twillgpu.schedule.ask import ANY_TRIES, Progress
 from twillgpu.schedule.measure import measured
 from twillgpu.schedule.record import SearchOptions, SearchResult
 from twillgpu.schedule.resolution import slot_cycles
@@ -130,8 +130,20 @@ def _climb(state: State) -> None:
         count, slot = _slots(state, interval)
         if state.find(count, slot).schedule is not None:
             return
+        if interval == first * state.slot and state.unknown and _look_finer(state):
+            return
         near = not state.unknown and interval < (first + NEAR - 1) * state.slot
         interval = interval + state.slot if near else interval * GROWTH
+
+
+def _look_finer(state: State) -> bool:
+    """Look harder for any schedule at the bound, in finer slots where rounding then costs less."""
+    slot = slot_cycles(state.problem, state.lower, round(FINER * state.options.resolution))
+    count = -(-state.lower // slot)
+    if slot <= state.slot and state.asker.possible(count, slot):
+        found = state.asker.find_again(count, slot, state.lower)
+        state.keep(found.schedule, (count, slot), proved=found.proved)
+    return state.best is not None
 
 
 def _climb_skewed(state: State) -> None:
@@ -195,7 +207,7 @@ def _retry(state: State) -> None:
     for turn in range(1, RETRIES + 1):
         for count, slot in state.unknown:
             if (state.best is None or (count - 1) * slot < state.best.ii_cycles) and state.searching():
-                found = state.asker.find_any(count, slot, state.lower, turn)
+                found = state.asker.find_any(count, slot, state.lower, turn * ANY_TRIES)
                 state.keep(found.schedule, (count, slot), proved=False)
 
 

@@ -12,11 +12,20 @@ Outcome = Choice["optimal", "feasible", "infeasible", "unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How hard to try: deterministic work units, a wall-clock backstop in seconds, and the seed."""
+    """How hard to try.
+
+    Attributes:
+        work: deterministic work units of one try.
+        seconds: wall-clock backstop of all tries.
+        seed: of the first try.
+        tries: how often to try, each time with the next seed, while the answer is ``unknown``: solving times spread
+            so widely that several short tries beat a long one.
+    """
 
     work: float
     seconds: float
     seed: int = 0
+    tries: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
