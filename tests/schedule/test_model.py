@@ -16,7 +16,9 @@ from twillgpu.costs.record import LegalPair, Problem, RuleOptions, Scale
 from twillgpu.graph.record import Resident
 from twillgpu.machine.record import Groups, Memory, Registers
 from twillgpu.schedule.core import Question
+from twillgpu.schedule.cpsat import solve
 from twillgpu.schedule.model import answer, build
+from twillgpu.schedule.partition import canonical
 from twillgpu.schedule.solved import Effort
 
 EXACT = Scale(slot_cycles=1, rounding="up")
@@ -163,3 +165,26 @@ def test_the_model_in_cycles_has_every_schedule_of_brute_force(tiny: Problem, mo
         return
     for schedule in islice(schedules(tiny, smallest[0] + more, 2), skipped, skipped + 1):
         assert admits(tiny, schedule, stages=2)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problems())
+def test_the_literals_of_a_known_solution_are_a_solution(tiny: Problem) -> None:
+    asked = ask(tiny)
+    found = answer(asked, (), EFFORT)
+    groups = canonical(tiny, found.groups) if found.starts else {}
+    core = build(replace(asked, known=tuple((name, at, groups[name]) for name, at in found.starts.items())), ())
+    if core is None or not found.starts:
+        return
+    for literal in core.clauses.hint:
+        core.clauses.add(literal)
+    assert solve(core.clauses, EFFORT).outcome == "optimal"
+
+
+def test_an_unknown_answer_is_asked_again_with_the_next_seed() -> None:
+    # No work at all settles nothing: three tries cost three times what one does.
+    asked = ask(problem([Node(name=name) for name in "abcdef"]), 4, 3)
+    once = answer(asked, ("stages",), Effort(work=0.0, seconds=60.0))
+    thrice = answer(asked, ("stages",), Effort(work=0.0, seconds=60.0, tries=3))
+    assert (once.outcome, thrice.outcome) == ("unknown", "unknown")
+    assert thrice.seconds > once.seconds

@@ -32,13 +32,15 @@ USUAL_SIZE = 3500
 # Deterministic work units of the solver (about a second each on an idle core).
 FIRST_WORK = 1.5
 """For the best schedule at one interval."""
-ONCE, MORE = range(1), range(1, 5)
+ONCE, MORE = range(1), range(1, 9)
 """Seeds, from the user's on: one try; more of them for the same at the bound itself. Solving times spread so widely
 that several short tries are better than a long one."""
 ANY_WORK = 1.0
 """For one try at any schedule at one interval."""
 ANY_TRIES = 3
 """Tries at one interval, each with another seed."""
+BETTER_WORK = 1.0
+"""For better schedules than a known one."""
 GIVEN_WORK = 1.0
 """For any schedule in given groups."""
 SKEWED_WORK = 3.5
@@ -47,7 +49,7 @@ ROOMY_STAGES, ROOMY_WORK = 2, 4.0
 """Stages, and effort, for any schedule at all where the effort of a search is spent."""
 TRY_WORK = 0.5
 """For one partition near a known one."""
-IMPROVE_WORK = 3.0
+IMPROVE_WORK = 2.0
 """For all of them."""
 COMPACT_WORK = 0.2
 """For shorter lifetimes in the groups of the best schedule."""
@@ -119,8 +121,18 @@ class Asker:
         return placed if placed is not None and found.schedule is None else found
 
     def find_again(self, count: int, slot: int, lower: int) -> Found:
-        """Look for a schedule in pure groups at ``count`` slots, with several other seeds."""
-        return self._find(self._question(count, slot, "up", pure=self._mixing()), slot, lower, MORE)
+        """Look for any schedule in pure groups at ``count`` slots, with several other seeds, then for better ones."""
+        question = self._question(count, slot, "up", pure=self._mixing())
+        reply = self._ask("find any", question, (), slot, ANY_WORK, MORE)
+        if not reply.starts:
+            return Found(schedule=None, proved=False, known=reply.outcome != "unknown")
+        groups = canonical(self.problem, reply.groups)
+        known = tuple((name, start, groups[name]) for name, start in reply.starts.items())
+        asked = replace(question, known=known)
+        better = self._ask("find better", asked, self.options.objective, slot, BETTER_WORK)
+        reply = better if better.starts else reply
+        schedule = self._finish(reply, question, slot, lower) or self._placed(reply, question, slot, lower)[0]
+        return Found(schedule=schedule, proved=False, known=True)
 
     def possible(self, count: int, slot: int) -> bool:
         """Return whether the bounds of the problem rounded up leave room for a schedule at ``count`` slots."""
@@ -259,13 +271,13 @@ class Asker:
             small_registers=0 if exact else SMALL_REGISTERS,
         )
 
-    def _find(self, question: Question, slot: int, lower: int, turns: range = ONCE) -> Found:
+    def _find(self, question: Question, slot: int, lower: int) -> Found:
         """Solve and finish; where registers or places fail in cycles, once more with all of them in the model:
         in the groups found, then in any.
         """
         known = True
         for asked in (question, replace(question, placement=True, small_registers=0)):
-            reply = self._ask("find", asked, self.options.objective, slot, FIRST_WORK, turns)
+            reply = self._ask("find", asked, self.options.objective, slot, FIRST_WORK)
             proved = reply.outcome == "optimal"
             known = known and reply.outcome != "unknown"
             schedule = self._finish(reply, asked, slot, lower) if reply.starts else None

@@ -29,6 +29,7 @@ class Question:
         small_registers: register values of at most so many registers per thread are counted once per group that
             holds them instead of slot by slot (``up``), or not at all (``down``).
         groups: the group of every op where the partition is given, otherwise ``None``.
+        known: (op, start, group) of a solution known beforehand, from which better ones are looked for; or empty.
         without: rules left out, to find which of them force a refutation.
     """
 
@@ -42,6 +43,7 @@ class Question:
     skew: int = 0
     small_registers: int = 0
     groups: tuple[tuple[str, int], ...] | None = None
+    known: tuple[tuple[str, int, int], ...] = ()
     without: frozenset[str] = field(default=frozenset())
 
 

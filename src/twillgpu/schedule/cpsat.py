@@ -45,6 +45,9 @@ def _text(clauses: Clauses) -> Iterator[str]:
             yield _sum(constraint)
         else:
             yield _at_least(constraint)
+    if clauses.hint:
+        values = [int(literal > 0) for literal in clauses.hint]
+        yield f"solution_hint{{vars:{[abs(literal) - 1 for literal in clauses.hint]} values:{values}}}"
     if clauses.objective:
         variables, weights, constant = _weighted(clauses.objective)
         yield f"objective{{vars:{variables} coeffs:{weights} offset:{constant}}}"

@@ -76,6 +76,7 @@ class Clauses:
         constraints: everything stated.
         counts: constraints per rule; ``rule`` is the one that is being stated.
         objective: weighted literals whose sum is to be minimised; empty: any solution will do.
+        hint: literals that hold in a solution known beforehand, where there is one.
     """
 
     def __init__(self) -> None:
@@ -85,6 +86,7 @@ class Clauses:
         self.counts: dict[str, int] = {}
         self.rule = ""
         self.objective: tuple[Term, ...] = ()
+        self.hint: tuple[int, ...] = ()
 
     def fresh(self, name: str) -> Literal:
         """Return a new literal called ``name``."""

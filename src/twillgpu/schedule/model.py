@@ -6,7 +6,7 @@ Time is in slots of the scaled problem. Starts are pinned so that the anchor op 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal as Choice
 
@@ -77,6 +77,7 @@ def build(question: Question, objective: tuple[str, ...]) -> Core | None:
             rule(core)
     if objective:
         add_objective(core, objective)
+    core.clauses.hint = tuple(_held(core, question.known))
     return core
 
 
@@ -98,6 +99,20 @@ def answer(question: Question, objective: tuple[str, ...], effort: Effort, backe
         work=solved.work + BUILD_WORK * sum(core.clauses.counts.values()),
         seconds=solved.seconds,
     )
+
+
+def _held(core: Core, known: tuple[tuple[str, int, int], ...]) -> Iterator[int]:
+    """Yield the literals of starts and groups in a known solution, turned so that the anchor is at slot 0."""
+    starts = {name: start for name, start, _ in known}
+    turn = -starts.get(core.anchor, 0) % core.interval
+    pairs = [(core.base.ge(time), turn >= time) for time in range(1, core.interval)] if known else []
+    for name, begun, group in known:
+        start = core.starts[name]
+        pairs += [(start.ge(time), begun + turn >= time) for time in range(start.first + 1, start.last + 1)]
+        pairs += [(literal, number == group) for number, literal in enumerate(core.groups[name])]
+    for literal, holds in pairs:
+        if not isinstance(literal, bool):
+            yield literal if holds else -literal
 
 
 def _starts(core: Core, holds: Holds) -> dict[str, int]:
