@@ -66,6 +66,7 @@ def test_files_are_formatted_and_nothing_in_them_is_unused(name: str, machine: s
 
 
 @pytest.mark.slow
+@pytest.mark.versions
 @pytest.mark.parametrize(("name", "machine"), PAIRS[:4])
 def test_it_compiles_and_has_the_products_and_registers_of_the_program(
     name: str, machine: str, tmp_path: Path
@@ -87,6 +88,7 @@ def test_a_loop_that_hands_on_a_product_in_flight_begins_with_one_in_flight() ->
 
 
 @pytest.mark.slow
+@pytest.mark.versions
 def test_the_optimum_of_attention_on_hopper_is_not_serialised(tmp_path: Path) -> None:
     """With Triton 3.6 it was: C7512, in every round."""
     priced = twillgpu.load_problem(EXAMPLES / "attention_fwd.py", "h100")
@@ -100,6 +102,7 @@ def test_the_optimum_of_attention_on_hopper_is_not_serialised(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.versions
 @pytest.mark.parametrize(("name", "machine"), PAIRS[4:])
 def test_tiles_are_added_to_global_memory_with_every_triton(name: str, machine: str, tmp_path: Path) -> None:
     """With Triton 3.6 the backward pass did not compile: module tma has no attribute async_atomic_add."""

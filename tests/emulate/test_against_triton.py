@@ -24,6 +24,7 @@ from twillgpu.frontend.load import load_kernel
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.versions,
     pytest.mark.triton,
     pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed"),
 ]
