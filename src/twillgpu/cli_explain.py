@@ -28,7 +28,7 @@ DEFAULTS = ExplainOptions()
     type=Finite(min=0, min_open=True),
     metavar="SECONDS",
     default=DEFAULTS.time_budget_seconds,
-    help="Time for questions about changed problems, after the search; what is not reached is marked. "
+    help="Processor time for questions about changed problems, after the search; what is not reached is marked. "
     f"Default: {DEFAULTS.time_budget_seconds:g}.",
 )
 @click.option(

@@ -24,7 +24,12 @@ FA3 = Way(
 FA4 = Way(
     name="FlashAttention-4",
     says="groups for loads, products, softmax per sub-tile, rescaling; products in the order O0, S0 of the next "
-    "iteration, O1, S1",
+    "iteration, O1, S1; each softmax in its best order",
+    source="Zadouri et al., arXiv 2603.05451, 2026",
+)
+FA4_GROUPS = Way(
+    name="FlashAttention-4, groups",
+    says="the same groups, every order left open",
     source="Zadouri et al., arXiv 2603.05451, 2026",
 )
 S_AHEAD = Way(
@@ -121,18 +126,25 @@ def flash_attention_3(problem: Problem) -> Plan | Unsuited:
 
 def flash_attention_4(problem: Problem) -> Plan | Unsuited:
     """Return the plan of ``FA4``; for products with results in TMEM (tcgen05)."""
+    plan = flash_attention_4_groups(problem)
+    if isinstance(plan, Unsuited):
+        return plan
+    found = heads(problem)
+    orders = issue_order(problem, [item for head in found for item in ((head.o, 0), (head.s, 1))])
+    orders += issue_order(problem, [(name, 0) for head in found for name in head.rescale])
+    return Plan(groups=plan.groups, orders=tuple(orders))
+
+
+def flash_attention_4_groups(problem: Problem) -> Plan | Unsuited:
+    """Return the plan of ``FA4_GROUPS``."""
     found = heads(problem)
     if not found or not _in_tmem(problem, found):
         return _unsuited("Blackwell: products with results in TMEM")
     labels = {op.name: "load" for op in problem.ops if op.variable_latency}
-    orders = issue_order(problem, [item for head in found for item in ((head.o, 0), (head.s, 1))])
-    rescale: list[tuple[str, int]] = []
     for index, head in enumerate(found):
         labels |= {head.s: "mma", head.o: "mma"}
         labels |= dict.fromkeys(head.softmax, f"softmax {index}") | dict.fromkeys(head.rescale, "rescale")
-        orders += issue_order(problem, [(name, 0) for name in head.softmax])
-        rescale += [(name, 0) for name in head.rescale]
-    return Plan(groups=tuple(grouped(problem, labels).items()), orders=(*orders, *issue_order(problem, rescale)))
+    return Plan(groups=tuple(grouped(problem, labels).items()), orders=())
 
 
 def s_ahead(problem: Problem) -> Plan | Unsuited:

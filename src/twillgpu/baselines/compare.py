@@ -9,10 +9,12 @@ from functools import partial
 from twillgpu.baselines.attention import (
     FA3,
     FA4,
+    FA4_GROUPS,
     O_BEHIND,
     S_AHEAD,
     flash_attention_3,
     flash_attention_4,
+    flash_attention_4_groups,
     o_behind,
     s_ahead,
 )
@@ -46,6 +48,7 @@ PLANS: tuple[tuple[Way, Planner], ...] = (
     *((consumers_way(depth), partial(producer_consumer, depth=depth)) for depth in (1, 2)),
     (FA3, flash_attention_3),
     (FA4, flash_attention_4),
+    (FA4_GROUPS, flash_attention_4_groups),
     (S_AHEAD, s_ahead),
     (O_BEHIND, o_behind),
 )
@@ -120,7 +123,10 @@ def _first(result: SearchResult, found: list[Found]) -> Found:
         best = min(better, key=lambda one: one.schedule.ii_cycles if one.schedule is not None else 0)
         why = f"the search ended at a limit; the best schedule known is that of {best.way.name}"
         proved = best.schedule is not None and best.schedule.ii_cycles == result.lower_bound_cycles
-        return Found(way=OPTIMUM, outcome="found", schedule=best.schedule, reason=why, proved=proved)
+        lower = result.lower_bound_cycles
+        return Found(
+            way=OPTIMUM, outcome="found", schedule=best.schedule, reason=why, proved=proved, lower_cycles=lower
+        )
     return Found(
         way=OPTIMUM,
         outcome=OUTCOMES[result.status],
@@ -128,6 +134,7 @@ def _first(result: SearchResult, found: list[Found]) -> Found:
         rule=", ".join(result.refuted[-1].families) if own is None and result.refuted else "",
         reason=result.bound_reason if own is None else "",
         proved=result.status == "optimal",
+        lower_cycles=result.lower_bound_cycles if own is not None else 0,
     )
 
 

@@ -1,12 +1,19 @@
-"""What a plan leaves open is searched: the schedule of smallest interval that follows it, or what forbids it."""
+"""What a plan leaves open is searched: the schedule of smallest interval that follows it, or what forbids it.
+
+First in cycles, without the memories (``exact``): that proves a bound, and mostly finds the schedule, too. Where the
+memories then do not suffice, in slots, with the solver of ``twillgpu schedule``.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 
+from twillgpu.baselines.crowded import crowded
 from twillgpu.baselines.evidence import broken
+from twillgpu.baselines.exact import Tightest, tightest
 from twillgpu.baselines.orders import contradictory, restricted
+from twillgpu.baselines.paths import crossing
 from twillgpu.baselines.record import Found, Outcome, Plan, Way
 from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import Problem, Scale
@@ -14,9 +21,10 @@ from twillgpu.costs.scale import scaled
 from twillgpu.schedule.ask import ANY_WORK, SMALL_REGISTERS, Progress
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.finish import finish
-from twillgpu.schedule.model import answer
+from twillgpu.schedule.model import Answer, answer
 from twillgpu.schedule.record import Schedule, SearchOptions
-from twillgpu.schedule.resolution import serial_interval, slot_cycles
+from twillgpu.schedule.resolution import default_stages, longest_path, serial_interval, slot_cycles
+from twillgpu.schedule.search import search
 from twillgpu.schedule.solved import Effort
 from twillgpu.schedule.windows import windows
 from twillgpu.verify import Verified, check
@@ -33,8 +41,20 @@ COARSER = 3
 FAILURES = 2
 """Intervals below the best one that must fail at a finer resolution before it is left."""
 
-SHARE = 0.75
-"""Part of the search's effort that each plan may take."""
+SHARE = 0.4
+"""Part of the search's effort that each plan may take in slots."""
+
+EXACT_WORK = 1.5
+"""For the smallest interval in cycles."""
+
+EXACT_PRICE = 2
+"""So many times the solver's own count of that work is taken off a plan's effort, since it takes so much longer."""
+
+EXACT_OPS = 80
+"""Beyond so many ops the integer program in cycles is not stated: it grows with their pairs."""
+
+LONGEST = 2
+"""Intervals up to so many times the longest path (or the bound) are looked at in cycles."""
 
 EXPLAIN_WORK = 3.0
 """For each question of what stands against a plan that has no schedule."""
@@ -64,6 +84,8 @@ def complete(problem: Problem, way: Way, plan: Plan, options: SearchOptions, pro
         why = "the order of issue contradicts the dependences of the loop at every interval"
         return Found(way=way, outcome="infeasible", rule="dependence", reason=why)
     limit = options.max_stages or STAGES
+    if not plan.orders:
+        return _searched(way, narrowed, options, progress)
     completion = Completion(narrowed, plan, options, min(plan.max_stages or limit, limit), progress)
     schedule = completion.run()
     if schedule is None:
@@ -71,11 +93,42 @@ def complete(problem: Problem, way: Way, plan: Plan, options: SearchOptions, pro
     verdict = check(problem, schedule, max_stages=limit)
     if not isinstance(verdict, Verified):
         return Found(way=way, outcome="infeasible", rule=verdict[0].rule, reason=verdict[0].message)
-    return Found(way=way, outcome="found", schedule=schedule, proved=schedule.ii_cycles == completion.lower)
+    return Found(
+        way=way,
+        outcome="found",
+        schedule=schedule,
+        proved=schedule.ii_cycles == completion.lower,
+        lower_cycles=completion.lower,
+        forced=completion.forced(schedule.ii_cycles),
+    )
+
+
+def _searched(way: Way, problem: Problem, options: SearchOptions, progress: Progress) -> Found:
+    """Return what the search of ``twillgpu schedule`` makes of a plan that gives groups alone.
+
+    It has its usual number of stages, which finds more in the same time; at the bound, more would not help.
+    """
+    fewest = default_stages(problem, bounds(problem).binding.cycles)
+    stages = min(fewest, options.max_stages or fewest)
+    result = search(problem, replace(options, max_stages=stages), progress)
+    if result.schedule is None:
+        refused: Outcome = "infeasible" if result.status == "infeasible" and stages == options.max_stages else "limit"
+        return Found(way=way, outcome=refused, reason=result.bound_reason)
+    lower = result.lower_bound_cycles if stages == options.max_stages else result.bounds.binding.cycles
+    return Found(
+        way=way,
+        outcome="found",
+        schedule=result.schedule,
+        proved=result.schedule.ii_cycles == lower,
+        lower_cycles=lower,
+        forced=result.bound_reason,
+    )
 
 
 def _refused(way: Way, failed: Completion) -> Found:
     """Return what stands against the plan at the largest interval asked."""
+    if failed.said:
+        return Found(way=way, outcome="infeasible", rule=failed.rule, reason=failed.said)
     rules = failed.against()
     within = "1 stage" if failed.stages == 1 else f"{failed.stages} stages"
     what = f"no schedule of at most {within} in this order"
@@ -84,29 +137,31 @@ def _refused(way: Way, failed: Completion) -> Found:
     elif not failed.known:
         what += " was found before a limit was reached"
     outcome: Outcome = "infeasible" if failed.known else "limit"
-    return Found(way=way, outcome=outcome, rule=", ".join(rules), reason=failed.said or what)
+    return Found(way=way, outcome=outcome, rule=", ".join(rules), reason=what)
 
 
 class Completion:
-    """The search for the best schedule of one plan; it asks only for schedules, never for refutations.
+    """The search for the best schedule of one plan.
 
     Attributes:
         problem: the problem with the plan's restrictions.
-        lower: no schedule of the plan has a smaller interval, by the analytic bounds.
+        lower: no schedule of the plan has a smaller interval.
         known: so far, the solver could tell every time whether there is a schedule.
         said: why no interval can do, by the analytic bounds; empty where they do not say so.
     """
 
     def __init__(self, problem: Problem, plan: Plan, options: SearchOptions, stages: int, progress: Progress) -> None:
-        found = bounds(problem)
+        found = bounds(crossing(problem, dict(plan.groups)))
         self.problem = problem
         self.plan = plan
         self.options = options
         self.stages = stages
         self.progress = progress
+        self.bound = found.binding
         self.lower = found.binding.cycles
         self.known = True
-        self.said = "; ".join(found.impossible)
+        self.said = "; ".join(found.impossible) or crowded(problem)
+        self.rule = "memory_capacity" if self.said and not found.impossible else ""
         self._last: tuple[int, int] | None = None
         self._slot = slot_cycles(problem, self.lower, options.resolution)
         self._work = SHARE * options.work_limit
@@ -116,11 +171,55 @@ class Completion:
         """Return the best schedule that was found, or ``None``."""
         if self.said:
             return None
-        best, failed = self._climb()
-        if best is not None:
-            best = self._close_in(best, failed)
-            best = self._refine(best)
-        return best
+        best, failed = self._exact(), self.lower - 1
+        if self.said or (best is not None and best.ii_cycles == self.lower):
+            return best
+        if best is None:
+            best, failed = self._climb()
+        if best is None:
+            return None
+        return self._refine(self._close_in(best, failed))
+
+    def forced(self, interval: int) -> str:
+        """Return what keeps the plan from a smaller interval, where that is known: a bound, or registers."""
+        if self.lower == self.bound.cycles or interval > self.lower:
+            return self.bound.reason
+        free = self._tightest(replace(self.problem, registers=None), interval)
+        others = "registers" if free.draft is not None and free.draft.ii_cycles < interval else "units and waits"
+        return f"{others}; {self.bound.reason}"
+
+    def _exact(self) -> Schedule | None:
+        """Return the schedule of smallest interval in cycles, if the memories suffice for it; raise the bound."""
+        if len(self.problem.ops) > EXACT_OPS:
+            return None
+        last = LONGEST * max(self.lower, longest_path(self.problem))
+        found = self._tightest(self.problem, last)
+        self.lower = found.lower_cycles
+        if found.infeasible and last >= serial_interval(self.problem):
+            self._say_infeasible(last)
+        if found.draft is None:
+            return None
+        reply = Answer(
+            outcome="feasible", starts=found.draft.starts, groups=found.draft.groups, work=0.0, seconds=0.0
+        )
+        interval = found.draft.ii_cycles
+        return finish(self.problem, reply, slots=interval, slot_cycles=1, lower=self.lower, stages=self.stages)
+
+    def _say_infeasible(self, last: int) -> None:
+        """Say that no interval will do, and whether registers are why."""
+        free = self._tightest(replace(self.problem, registers=None), last)
+        self.said = "no schedule in this order, at any interval"
+        if free.draft is not None:
+            self.said, self.rule = f"{self.said}; with more registers there is one", "register_limit"
+
+    def _tightest(self, problem: Problem, last: int) -> Tightest:
+        effort = Effort(work=EXACT_WORK, seconds=max(0.1, self._end - time.monotonic()), seed=self.options.seed)
+        between = self.lower, max(self.lower, last)
+        found = tightest(problem, dict(self.plan.groups), between=between, stages=self.stages, effort=effort)
+        self._work -= EXACT_PRICE * found.work
+        reached = "none found" if found.draft is None else f"{found.draft.ii_cycles} cycles"
+        self.progress(f"in cycles, without memories: {reached}, at least {found.lower_cycles}")
+        return found
 
     def against(self) -> tuple[str, ...]:
         """Return rules that, left out, give a schedule where the last question had none: one, or else two."""

@@ -6,9 +6,9 @@ that of the ops with 0. So op v of iteration 0 is issued in body ``-ahead(v)``, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 from twillgpu.baselines.record import Plan
 from twillgpu.costs.record import LegalPair, PricedEdge, PricedOp, Problem
@@ -25,9 +25,25 @@ def restricted(problem: Problem, plan: Plan) -> Problem:
     """Return ``problem`` with what the plan decides as further edges and legality pairs: its schedules are those
     schedules of ``problem`` that follow the plan.
     """
-    return replace(
-        problem, edges=problem.edges + plan.orders, legality=problem.legality + tuple(_partition(plan.groups))
-    )
+    ops = {op.name: op for op in problem.ops}
+    capacity = {unit.name: unit.capacity for unit in problem.units}
+    orders = tuple(_serving(edge, ops, capacity) for edge in plan.orders)
+    return replace(problem, edges=problem.edges + orders, legality=problem.legality + tuple(_partition(plan.groups)))
+
+
+def _serving(edge: PricedEdge, ops: Mapping[str, PricedOp], capacity: Mapping[str, int]) -> PricedEdge:
+    """Return an order between two ops with the time for which the first holds a unit that cannot serve both.
+
+    The order has the second come later, so that it has the unit later, too: all schedules stay, and circuits of
+    dependences then tell what the order of two products on the tensor core costs.
+    """
+    latency = edge.latency_cycles
+    for use, later in product(ops[edge.tail].uses, ops[edge.head].uses):
+        crowded = use.unit == later.unit and use.amount + later.amount > capacity[use.unit]
+        behind = edge.latency_cycles + later.offset + later.cycles > use.offset
+        if crowded and behind and edge.tail != edge.head:
+            latency = max(latency, use.offset + use.cycles - later.offset)
+    return replace(edge, latency_cycles=latency)
 
 
 def issue_order(problem: Problem, body: Body) -> list[PricedEdge]:

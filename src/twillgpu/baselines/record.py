@@ -80,6 +80,8 @@ class Found:
         rule: the rule that stands against it, where it is ``infeasible``.
         reason: what it says, or why the way is unsuited.
         proved: no smaller interval exists for what the way decides (``None`` for heuristics, which prove nothing).
+        lower_cycles: proved lower bound for what the way decides; 0 where nothing is proved.
+        forced: what keeps a plan from a smaller interval: a bound, or what else is known.
     """
 
     way: Way
@@ -88,6 +90,8 @@ class Found:
     rule: str = ""
     reason: str = ""
     proved: bool | None = None
+    lower_cycles: int = 0
+    forced: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

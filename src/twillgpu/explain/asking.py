@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from twillgpu.costs.bounds import bounds
 from twillgpu.errors import TwillError
+from twillgpu.explain.closing import closest, refuted_to, tightened
 from twillgpu.explain.record import Change, ExplainOptions, Family, Forced, Kind, Relaxed
 from twillgpu.explain.variant import Variant, changed, lifted
 from twillgpu.schedule.ask import Asker, Progress
@@ -19,9 +20,6 @@ from twillgpu.verify.registers import register_peak
 
 EXACT = 200
 """Up to so many cycles one cycle less counts."""
-
-REFUTATIONS = 2
-"""So many slots above the bound are refuted at most for a changed problem."""
 
 REFUTING = 0.5
 """Share of the work of a question that one refutation may take."""
@@ -60,19 +58,19 @@ class Questions:
             result.options,
             objective=(),
             work_limit=options.work,
-            time_limit_seconds=options.time_budget_seconds,
         )
-        self._started = time.monotonic()
+        self._started = time.process_time()
         self._seconds = options.time_budget_seconds
         self._ends = self._started + self._seconds
         self._progress = progress
         self._walls: tuple[tuple[frozenset[Family], ...], ...] = ()
         self._relaxed: dict[tuple[Change, ...], Relaxed] = {}
+        self._helpful: dict[tuple[Change, ...], bool] = {}
         self._refuted: dict[tuple[Variant, frozenset[Family], int, int], bool | None] = {}
 
     def spent(self) -> bool:
         """Return whether the time is used up; if so, something stays open."""
-        late = time.monotonic() >= self._ends
+        late = time.process_time() >= self._ends
         self.open = self.open or late
         return late
 
@@ -89,9 +87,7 @@ class Questions:
         """Return whether a smaller interval was found, by more than what counts as no gap."""
         if relaxed.upper_cycles is None or self.schedule is None:
             return relaxed.upper_cycles is not None
-        interval = self.schedule.ii_cycles
-        least = 1 if interval <= EXACT else max(1, int(self._options.gap * interval))
-        return relaxed.upper_cycles <= interval - least
+        return relaxed.upper_cycles <= self.schedule.ii_cycles - self.least()
 
     def refuted(self, variant: Variant, families: frozenset[Family], count: int, slot: int) -> bool | None:
         """Return whether ``count`` slots stay refuted without ``families``; ``None`` where nobody can tell."""
@@ -119,7 +115,7 @@ class Questions:
                 return None
             else:
                 self._relaxed[key] = self._best(variants, key)
-                self.open = self.open or (not self._relaxed[key].proved and time.monotonic() >= self._ends)
+                self.open = self.open or (not self._relaxed[key].proved and time.process_time() >= self._ends)
         return self._relaxed[key]
 
     def implied(self, changes: Iterable[Change], more: Relaxed) -> Relaxed:
@@ -145,7 +141,7 @@ class Questions:
             variant = changed(replace(self.base, pace=pace), changes)
             usual = default_stages(variant.problem, bounds(variant.problem).binding.cycles)
             found.append(variant if self._given_stages else replace(variant, stages=max(variant.stages, usual)))
-        return tuple(found)
+        return tuple({(variant.problem, variant.stages): variant for variant in reversed(found)}.values())
 
     def _settled(self, variants: tuple[Variant, ...], changes: tuple[Change, ...]) -> bool:
         """Return whether bounds, or rules that the changes leave alone, still refute every smaller interval."""
@@ -167,14 +163,15 @@ class Questions:
         return _record(self.base, variants[0], changes, self._lower, interval)
 
     def _best(self, variants: tuple[Variant, ...], changes: tuple[Change, ...]) -> Relaxed:
-        """Return the best of all variants: first each is asked at its bound, then each further up."""
+        """Return the best of all variants: first each is asked at its bound, then the promising ones further up."""
         best: Relaxed | None = None
         several = len(variants) > 1 and self.schedule is not None
         for variant in variants if several else ():
             at_bound = self._at_bound(variant)
             if at_bound is not None:
                 return self._answer(variant, changes, _least_bound(variants), at_bound)
-        for variant in variants:
+        promising = self._promising(variants)
+        for variant in promising:
             found = self._solve(variant, changes, asked=several)
             if best is None:
                 best = found
@@ -184,7 +181,20 @@ class Questions:
             if best.upper_cycles == _least_bound(variants):
                 break
         assert best is not None  # noqa: S101  # there is a variant
-        return best
+        left = [variant for variant in variants if variant not in promising]
+        return replace(best, lower_cycles=min(best.lower_cycles, _least_bound(left))) if left else best
+
+    def _promising(self, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+        """Return all variants of a short interval, otherwise the one in which the known order gains most."""
+        known = self.schedule
+        if known is None or len(variants) == 1 or known.ii_cycles <= EXACT:
+            return variants
+
+        def gained(variant: Variant) -> int:
+            tight = tightened(variant, known, bounds(variant.problem).binding.cycles)
+            return known.ii_cycles if tight is None else tight.ii_cycles
+
+        return (min(variants, key=gained),)
 
     def _at_bound(self, variant: Variant) -> Schedule | None:
         """Return a schedule at the variant's bound, rounded up to slots, if there is one."""
@@ -201,7 +211,7 @@ class Questions:
             self.count += len(result.attempts)
             best, lower, never = result.schedule, result.lower_bound_cycles, result.status == "infeasible"
         else:
-            best, lower = self._improve(variant, self.schedule.ii_cycles, asked=asked)
+            best, lower = self._improve(variant, self.schedule, asked=asked)
         return replace(self._answer(variant, changes, lower, best), infeasible=never)
 
     def _answer(self, variant: Variant, changes: tuple[Change, ...], lower: int, best: Schedule | None) -> Relaxed:
@@ -212,13 +222,47 @@ class Questions:
         over = _over(self.base, variant, best) if best is not None else ()
         return replace(answer, groups=over, solved=True)
 
-    def _improve(self, variant: Variant, interval: int, *, asked: bool) -> tuple[Schedule | None, int]:
-        """Return the best schedule below ``interval``, and the proved bound; ``asked``: none is at the bound."""
+    def helps(self, changes: Sequence[Change]) -> bool:
+        """Return whether a smaller interval is found with ``changes`` made, however much smaller it is."""
+        key = tuple(changes)
+        variants = self._variants(key)
+        slot = slot_cycles(variants[0].problem, _least_bound(variants), self._options.resolution)
+        if key in self._relaxed or self.schedule is None or slot == 1:
+            relaxed = self.relaxed(key)
+            return relaxed is not None and self.better(relaxed)
+        if self._settled(variants, key) or self.spent():
+            return False
+        if key not in self._helpful:
+            self._helpful[key] = any(self._smaller(variant, self.schedule) for variant in variants)
+        return self._helpful[key]
+
+    def _smaller(self, variant: Variant, known: Schedule) -> bool:
+        """Return whether the known order, or else the solver, gives a schedule just below the known interval."""
+        target = known.ii_cycles - self.least()
+        lower = bounds(variant.problem).binding.cycles
+        if lower > target:
+            return False
+        tight = tightened(variant, known, lower)
+        if tight is not None and tight.ii_cycles <= target:
+            return True
+        slot = slot_cycles(variant.problem, target, self._options.resolution)
+        found = self._asker(variant).find(target // slot, slot, lower).schedule
+        return found is not None and found.ii_cycles <= target
+
+    def least(self) -> int:
+        """Return the cycles less that count as a smaller interval."""
+        interval = self.schedule.ii_cycles if self.schedule is not None else 0
+        return 1 if interval <= EXACT else max(1, int(self._options.gap * interval))
+
+    def _improve(self, variant: Variant, known: Schedule, *, asked: bool) -> tuple[Schedule | None, int]:
+        """Return the best schedule below the known one, and the proved bound; ``asked``: none is at the bound."""
         lower = bounds(variant.problem).binding.cycles
         slot = slot_cycles(variant.problem, lower, self._options.resolution)
         asker = self._asker(variant)
-        best = _closest(asker, lower, interval, slot, asked=asked)
-        lower = _refuted_to(asker, lower, best.ii_cycles if best is not None else interval, slot)
+        tight = tightened(variant, known, lower)
+        upper = known.ii_cycles if tight is None else min(known.ii_cycles, tight.ii_cycles)
+        best = closest(asker, lower, upper, asked=asked) or (tight if upper < known.ii_cycles else None)
+        lower = refuted_to(asker, lower, best.ii_cycles if best is not None else upper, slot)
         self.count += len(asker.attempts) - 1
         return best, lower
 
@@ -229,8 +273,8 @@ class Questions:
         return Asker(variant.problem, options, variant.stages, self._progress)
 
     def _fresh(self) -> SearchOptions:
-        left = max(0.1, self._ends - time.monotonic())
-        return replace(self._options, time_limit_seconds=left)
+        left = max(0.1, self._ends - time.process_time())
+        return replace(self._options, work_limit=min(self._options.work_limit, max(0.1, left)))
 
 
 def _within(variant: Variant, most: Variant) -> bool:
@@ -272,53 +316,6 @@ def _record(base: Variant, variant: Variant, changes: tuple[Change, ...], lower:
         bound_cycles=bound.cycles,
         solved=False,
     )
-
-
-def _closest(asker: Asker, lower: int, upper: int, slot: int, *, asked: bool) -> Schedule | None:
-    """Return the best schedule below ``upper`` cycles: tried at the bound (unless ``asked`` before), just below
-    ``upper``, then in between.
-
-    Feasibility need not be monotone, so that a better one may be missed; what is found is a schedule all the same.
-    """
-    low, high = -(-lower // slot), -(-upper // slot)
-    best = None if asked else asker.find(low, slot, lower).schedule
-    if best is None and slot == 1:
-        best = _next(asker, lower, upper)
-    if best is not None or slot == 1:
-        return best if best is not None and best.ii_cycles < upper else None
-    middle = high - 1
-    while middle > low and not asker.spent():
-        found = asker.find(middle, slot, lower).schedule
-        if found is not None and found.ii_cycles < upper:
-            best, upper = found, found.ii_cycles
-            high = -(-upper // slot)
-        elif best is None:
-            return None
-        else:
-            low = middle
-        middle = (low + high) // 2
-    return best
-
-
-def _refuted_to(asker: Asker, lower: int, known: int, slot: int) -> int:
-    """Return the bound raised from ``lower`` by a few refutations, at most to ``known``."""
-    for _ in range(known if slot == 1 else REFUTATIONS):
-        count = -(-lower // slot)
-        if lower >= known or asker.spent() or not asker.refuted(count, slot):
-            break
-        lower = min(count * slot + 1, known)
-    return lower
-
-
-def _next(asker: Asker, lower: int, upper: int) -> Schedule | None:
-    """Return the first schedule from ``lower`` on, cycle by cycle."""
-    for interval in range(lower + 1, upper):
-        if asker.spent():
-            return None
-        found = asker.find(interval, 1, lower).schedule
-        if found is not None:
-            return found
-    return None
 
 
 def _over(base: Variant, variant: Variant, schedule: Schedule) -> tuple[str, ...]:

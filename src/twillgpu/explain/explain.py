@@ -38,7 +38,7 @@ def explain(
     Raises:
         TwillError: a schedule that a search returned does not pass the verifier, which is a defect.
     """
-    started = time.monotonic()
+    started = time.process_time()
     options = options or ExplainOptions()
     base = Variant(problem=problem, stages=result.max_stages)
     questions = Questions(base, result, options, progress or (lambda _: None))
@@ -59,7 +59,7 @@ def explain(
         options=options,
         complete=not questions.open,
         questions=questions.count,
-        seconds=time.monotonic() - started,
+        seconds=time.process_time() - started,
     )
 
 
@@ -76,14 +76,21 @@ def _rows(base: Variant, questions: Questions) -> tuple[Row, ...]:
 
 
 def _cells(base: Variant, family: Family, questions: Questions) -> tuple[Relaxed | None, ...]:
-    """Return the cells of a row: the last one first, since where it gains nothing, the others do not either."""
+    """Return the cells of a row: the last one first, since where it gains nothing, the others do not either; where
+    the first one gains as much, those in between do, too.
+    """
     before = amount_of(base, family)
     changes = [Change(family=family, before=before, after=raised(base, family, percent)) for percent in PERCENT]
     last = questions.relaxed((changes[-1],))
     exact = last is not None and (last.upper_cycles or 0) <= EXACT_SLOTS
-    if last is None or questions.better(last) or not last.solved or (family.kind == "unit" and exact):
+    if last is None or not last.solved or (family.kind == "unit" and exact):
         return _monotone((*(questions.relaxed((change,)) for change in changes[:-1]), last))
-    return _monotone((*(questions.implied((change,), last) for change in changes[:-1]), last))
+    if not questions.better(last):
+        return _monotone((*(questions.implied((change,), last) for change in changes[:-1]), last))
+    first = questions.relaxed((changes[0],))
+    same = first is not None and first.upper_cycles == last.upper_cycles and not exact
+    between = (questions.implied((one,), last) if same else questions.relaxed((one,)) for one in changes[1:-1])
+    return _monotone((first, *between, last))
 
 
 def _monotone(cells: tuple[Relaxed | None, ...]) -> tuple[Relaxed | None, ...]:

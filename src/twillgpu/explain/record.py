@@ -200,12 +200,12 @@ class ExplainOptions:
 
     Attributes:
         work: deterministic work units of the solver for each question with a changed problem.
-        time_budget_seconds: wall-clock seconds for all questions; what is not reached is said to be open.
+        time_budget_seconds: processor seconds for all questions; what is not reached is said to be open.
         table: whether to make the table of capacities.
     """
 
-    work: float = 6.0
-    time_budget_seconds: float = 20.0
+    work: float = 4.0
+    time_budget_seconds: float = 60.0
     table: bool = True
 
 
@@ -222,7 +222,7 @@ class Explanation:
         options: limits.
         complete: ``False`` where the time budget ended first.
         questions: how many questions were put to the solver.
-        seconds: wall seconds, without the search itself.
+        seconds: processor seconds, without the search itself.
     """
 
     result: SearchResult

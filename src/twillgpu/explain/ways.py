@@ -19,8 +19,8 @@ TOGETHER = 6
 WORTH = 0.1
 """Once so much of the bound is gained, no more bounds are relaxed together."""
 
-FASTEST = 1000
-"""Percent: a bound that ten times as much of its resource does not move is left alone."""
+FASTEST = 200
+"""Percent: a bound that twice as much of its resource does not move is left alone."""
 
 EASE: tuple[Kind, ...] = (
     "stages",
@@ -107,10 +107,14 @@ def _beside(base: Variant, forced: Sequence[Forced], questions: Questions) -> It
 def _to_bound(base: Variant, families: tuple[Family, ...], changes: tuple[Change, ...], questions: Questions) -> Way:
     """Return the least of the amounts of the table that helps, and what reaching the next bound gives.
 
-    Where less than the table's amounts reaches the next bound, it is the least if it helps, too.
+    Where less than the table's amounts reaches the next bound, it is the least if it helps, too. The largest amount
+    is asked about first: where it does not help, less does not, either.
     """
-    least, asked = None, None
-    for tried in _of_table(base, changes):
+    least, asked, table = None, None, _of_table(base, changes)
+    most = questions.relaxed(table[-1])
+    if most is not None and not questions.better(most):
+        return Way(families=families, least=None, most=most)
+    for tried in table:
         relaxed = questions.relaxed(tried)
         asked = relaxed or asked
         if relaxed is None or questions.better(relaxed):
@@ -149,13 +153,13 @@ def _binding(problem: Problem) -> Bound:
 
 
 def _most(base: Variant, family: Family) -> Change:
-    """Return the change after which a bound has ten times as much of its resource."""
+    """Return the change after which a bound has twice as much of its resource."""
     before = amount_of(base, family)
     return Change(family=family, before=before, after=0 if family.kind == "latency" else before * FASTEST // 100)
 
 
 def _to_next_bound(base: Variant, families: Sequence[Family]) -> tuple[Change, ...] | None:
-    """Return the least changes with which the bounds fall as far as they do with ten times as much of everything."""
+    """Return the least changes with which the bounds fall as far as they do with twice as much of everything."""
     changes = [_most(base, family) for family in families]
     present, target = _bound(base, ()), _bound(base, changes)
     if target >= present:
@@ -234,9 +238,7 @@ def _smallest(base: Variant, changes: Sequence[Change], index: int, questions: Q
     grid = amounts(base, changes[index].family)
 
     def helps(amount: int) -> bool:
-        tried = [*changes[:index], replace(changes[index], after=amount), *changes[index + 1 :]]
-        relaxed = questions.relaxed(tried)
-        return relaxed is not None and questions.better(relaxed)
+        return questions.helps([*changes[:index], replace(changes[index], after=amount), *changes[index + 1 :]])
 
     return replace(changes[index], after=grid[_first(grid, helps)])
 

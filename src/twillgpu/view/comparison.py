@@ -9,6 +9,7 @@ from twillgpu.view.text import WIDTH, number, plural, section, table, wrap
 HEADER = (
     "schedule",
     "I",
+    "proved",
     "x best",
     "stages",
     "groups",
@@ -39,6 +40,7 @@ def comparison_text(heading: str, comparison: Comparison) -> str:
         *wrap(heading, indent=""),
         *section("Optimum", wrap(verdict(comparison.optimum))),
         *_table(comparison),
+        *_forced(comparison),
         *_without(comparison),
         *section("Schedules", [line for row in shown for line in _description(row.found)]),
     ]
@@ -49,11 +51,12 @@ def _table(comparison: Comparison) -> list[str]:
     rows = [_cells(row) for row in comparison.rows if row.figures is not None]
     title = f"All schedules of at most {plural(comparison.max_stages, 'stage')}, under the same rules and costs"
     notes = wrap(
-        "I and hand-off in cycles per iteration; registers: of the register file, by quotas; needed: per thread, "
-        "of the group that needs most; barriers per iteration.",
+        "I and hand-off in cycles per iteration; proved: = is the smallest for what the line decides, >= a lower "
+        "bound for it, nothing for heuristics; registers: of the register file, by quotas; needed: per thread, of "
+        "the group that needs most; barriers per iteration.",
         width=WIDTH,
     )
-    return section(title, [*table(HEADER, rows, right=range(1, 10)), *notes] if rows else [])
+    return section(title, [*table(HEADER, rows, right=range(1, 11)), *notes] if rows else [])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -63,6 +66,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.found.way.name,
         number(figures.ii_cycles),
+        _proved(row.found),
         f"{figures.ratio:.3f}",
         str(figures.stages),
         str(figures.groups),
@@ -73,6 +77,28 @@ def _cells(row: Row) -> tuple[str, ...]:
         number(figures.handoff_cycles),
         f"{figures.unit} {figures.utilisation:.0%}",
     )
+
+
+def _proved(found: Found) -> str:
+    if found.proved:
+        return "="
+    return f">= {number(found.lower_cycles)}" if found.lower_cycles else ""
+
+
+def _forced(comparison: Comparison) -> list[str]:
+    """What keeps each plan above the best schedule known, where its own bound is above that one."""
+    best = comparison.rows[0].found.schedule
+    slower = [
+        row.found
+        for row in comparison.rows[1:]
+        if best is not None and row.found.forced and row.found.lower_cycles > best.ii_cycles
+    ]
+    lines = [
+        line
+        for found in slower
+        for line in wrap(f"{found.way.name}: {number(found.lower_cycles)} by {found.forced}", hang="  ")
+    ]
+    return section("What forces more than the best", lines)
 
 
 def _without(comparison: Comparison) -> list[str]:

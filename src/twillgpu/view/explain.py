@@ -100,22 +100,15 @@ def _names(way: Way, run: Run, explanation: Explanation) -> str:
 
 
 def _table(explanation: Explanation) -> list[str]:
-    rows = [
-        (_capacity(row.family), _amount(row), *(_cell(cell, explanation) for cell in row.cells))
-        for row in explanation.rows
-    ]
+    rows = [(_capacity(row.family), _amount(row), *(_cell(cell) for cell in row.cells)) for row in explanation.rows]
     if not rows:
         return []
     header = ("capacity", "now", "+25 %", "+50 %", "+100 %")
     note = (
-        "= the smallest possible; <= found, smaller ones are not excluded; >= no better than today found, and only "
-        "smaller ones than this are excluded; ? not asked, time ended. A unit is raised by making it faster."
+        "= the smallest possible; A..B not settled: B is found (or today's), less than A is excluded; ? not asked, "
+        "time ended. A unit is raised by making it faster."
     )
     return section("I if there were more of a capacity", [*table(header, rows, right=(1, 2, 3, 4)), *wrap(note)])
-
-
-def _row(row: Row, explanation: Explanation) -> tuple[str, ...]:
-    return (_capacity(row.family), _amount(row), *(_cell(cell, explanation) for cell in row.cells))
 
 
 def _capacity(family: Family) -> str:
@@ -127,19 +120,16 @@ def _amount(row: Row) -> str:
     return "" if row.family.kind == "unit" else number(row.amount)
 
 
-def _cell(cell: Relaxed | None, explanation: Explanation) -> str:
+def _cell(cell: Relaxed | None) -> str:
     if cell is None:
         return "?"
-    schedule = explanation.result.schedule
     if cell.infeasible:
         return "none"
     if cell.upper_cycles is None:
         return f">= {number(cell.lower_cycles)}"
     if cell.proved:
         return f"= {number(cell.upper_cycles)}"
-    if schedule is not None and cell.upper_cycles == schedule.ii_cycles and cell.solved:
-        return f">= {number(cell.lower_cycles)}"
-    return f"<= {number(cell.upper_cycles)}"
+    return f"{number(cell.lower_cycles)}..{number(cell.upper_cycles)}"
 
 
 def _critical(explanation: Explanation) -> list[str]:
@@ -188,7 +178,7 @@ def _attempt(attempt: Attempt) -> tuple[str, str, str, str, str]:
 def _effort(explanation: Explanation) -> list[str]:
     allowed = number(explanation.options.time_budget_seconds)
     calls = plural(explanation.questions, "solver call")
-    lines = [f"  {calls} about changed problems, {explanation.seconds:.2f} s of {allowed} allowed"]
+    lines = [f"  {calls} about changed problems, {explanation.seconds:.2f} s of {allowed} of processor time"]
     if explanation.ways or explanation.rows:
         lines += wrap("every schedule found for a changed problem passed the independent verifier")
     if not explanation.complete:
