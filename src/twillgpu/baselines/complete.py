@@ -203,7 +203,10 @@ class Completion:
             outcome="feasible", starts=found.draft.starts, groups=found.draft.groups, work=0.0, seconds=0.0
         )
         interval = found.draft.ii_cycles
-        return finish(self.problem, reply, slots=interval, slot_cycles=1, lower=self.lower, stages=self.stages)
+        schedule = finish(self.problem, reply, slots=interval, slot_cycles=1, lower=self.lower, stages=self.stages)
+        # Three uses of a unit at once, and pauses, are not in the program in cycles.
+        sound = schedule is not None and isinstance(check(self.problem, schedule, max_stages=self.stages), Verified)
+        return schedule if sound else None
 
     def _say_infeasible(self, last: int) -> None:
         """Say that no interval will do, and whether registers are why."""

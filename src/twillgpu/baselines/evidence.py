@@ -37,7 +37,9 @@ def broken(problem: Problem, groups: Mapping[str, int]) -> Violation | None:
         buffers=(),
     )
     rules = (warp_uniqueness, variable_latency, legality)
-    return next((violation for rule in rules for violation in rule(problem, schedule)), None)
+    # Whether a group has a pause depends on the starts.
+    untimed = replace(problem, legality=tuple(pair for pair in problem.legality if pair.relation != "pause"))
+    return next((violation for rule in rules for violation in rule(untimed, schedule)), None)
 
 
 def objection(problem: Problem, draft: Draft, max_stages: int) -> Violation | None:

@@ -2,8 +2,8 @@
 
 Starts, the interval and the quotas of registers are integers; what may come before or after what on a unit, around a
 wait, or in the registers of a group is a choice of *turns*: how many periods lie between two instances. CP-SAT
-minimises the interval. The memories are left out, and registers are summed two values at a time, so that the bound
-holds, while the starts may still need more room: they are a draft for ``twillgpu.schedule.finish``.
+minimises the interval. The memories and pauses are left out, units and registers are looked at two ops or values at a
+time, so that the bound holds, while the starts may still break a rule: they are a draft to finish and to verify.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ def tightest(
     hint: Mapping[str, int] | None = None,
 ) -> Tightest:
     """Return the smallest interval of ``problem`` in ``groups``, without the memories.
+
+    That ops do not meet themselves is left to the smallest interval given: that of the units' bounds, at least.
 
     Args:
         problem: the problem with the plan's further dependences.

@@ -8,6 +8,7 @@ from twillgpu.schedule.finish import finish
 from twillgpu.schedule.model import Answer
 from twillgpu.schedule.record import Schedule
 from twillgpu.schedule.resolution import slot_cycles
+from twillgpu.verify import Verified, check
 
 REFUTATIONS = 2
 """So many slots above the bound are refuted at most for a changed problem."""
@@ -27,7 +28,10 @@ def tightened(variant: Variant, known: Schedule, lower: int) -> Schedule | None:
         work=0.0,
         seconds=0.0,
     )
-    return finish(variant.problem, reply, slots=known.ii_cycles, slot_cycles=1, lower=lower, stages=variant.stages)
+    found = finish(variant.problem, reply, slots=known.ii_cycles, slot_cycles=1, lower=lower, stages=variant.stages)
+    # Where ops hold more of a unit than before, it may not serve those that it served together.
+    sound = found is not None and isinstance(check(variant.problem, found, max_stages=variant.stages), Verified)
+    return found if sound else None
 
 
 def closest(asker: Asker, lower: int, upper: int, *, asked: bool) -> Schedule | None:
