@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from problems import Dep, Node, in_memory, in_registers, problem, use
-from twillgpu.baselines.crowded import crowded
+from twillgpu.baselines.crowded import crowded, restless
 from twillgpu.baselines.exact import Tightest, tightest
 from twillgpu.baselines.orders import issue_order, restricted
 from twillgpu.baselines.paths import crossing
 from twillgpu.baselines.record import Plan
 from twillgpu.costs.bounds import bounds
-from twillgpu.costs.record import Problem
+from twillgpu.costs.record import LegalPair, Problem
 from twillgpu.machine.record import Groups, Memory, Registers
 from twillgpu.schedule.solved import Effort
 
@@ -90,3 +90,22 @@ def test_a_ring_that_never_fits_is_named_without_solving() -> None:
         memories=(Memory(name="smem", capacity_bytes=12, alignment_bytes=4),),
     )
     assert crowded(tiny) == "smem holds at all times, in this order, 2 of load: 16 bytes of 12 left"
+
+
+def test_a_product_that_is_always_in_flight_leaves_no_pause() -> None:
+    # s of the next iteration is issued before e of this one, and s of the one after that before e of the next.
+    pause = LegalPair(rule="tiny_pause", relation="pause", first="s", second="e")
+    tiny = problem(
+        [Node(name="s", uses=(use("x", 4),), issue=1), Node(name="e", uses=(use("y", 4),))],
+        [Dep(tail="s", head="e", blocking=True)],
+        legality=(pause,),
+    )
+
+    def ordered(ahead: int) -> Problem:
+        orders = issue_order(tiny, [("s", ahead), ("e", 0)])
+        return restricted(tiny, Plan(groups=(("s", 0), ("e", 0)), orders=tuple(orders)))
+
+    assert restless(ordered(0)) == ""
+    assert restless(ordered(1)) == (
+        "tiny_pause: e waits for s a whole iteration or more after its issue, in this order"
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from twillgpu.baselines.crowded import crowded
+from twillgpu.baselines.crowded import crowded, restless
 from twillgpu.baselines.evidence import broken
 from twillgpu.baselines.exact import Tightest, tightest
 from twillgpu.baselines.orders import contradictory, restricted
@@ -60,6 +60,7 @@ EXPLAIN_WORK = 3.0
 """For each question of what stands against a plan that has no schedule."""
 
 AGAINST: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("legality",): ("the legality rules lifted",),
     ("memory_capacity",): ("more SMEM or TMEM",),
     ("register_limit",): ("more registers",),
     ("register_limit", "memory_capacity"): ("more registers", "more SMEM or TMEM"),
@@ -160,8 +161,11 @@ class Completion:
         self.bound = found.binding
         self.lower = found.binding.cycles
         self.known = True
-        self.said = "; ".join(found.impossible) or crowded(problem)
-        self.rule = "memory_capacity" if self.said and not found.impossible else ""
+        self.said = "; ".join(found.impossible)
+        self.rule = ""
+        for rule, says in (("memory_capacity", crowded), ("legality", restless)):
+            if not self.said:
+                self.said, self.rule = says(problem), rule
         self._last: tuple[int, int] | None = None
         self._slot = slot_cycles(problem, self.lower, options.resolution)
         self._work = SHARE * options.work_limit

@@ -1,4 +1,4 @@
-"""Memories that a plan fills at every interval: by its orders, values are alive for whole periods."""
+"""What a plan breaks at every interval: by its orders, values are alive, or products in flight, for whole periods."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from twillgpu.costs.record import Problem
 from twillgpu.schedule.lifetimes import Lifetime, buffer_lifetimes
+from twillgpu.schedule.rules_pauses import flights
 
 
 def crowded(problem: Problem) -> str:
@@ -24,6 +25,21 @@ def crowded(problem: Problem) -> str:
         if taken > room:
             named = ", ".join(f"{copies} of {name}" for name, (copies, _) in always.items() if copies)
             return f"{memory.name} holds at all times, in this order, {named}: {taken} bytes of {room} left"
+    return ""
+
+
+def restless(problem: Problem) -> str:
+    """Return which product, by the orders, is in flight all the time where its group needs a pause; else nothing.
+
+    Its flight ends with the earliest of its readers; where each of them comes a period later, or more, there is no
+    moment without it.
+    """
+    for rule, products in flights(problem).items():
+        for name, pairs in products.items():
+            reached = _periods(problem, name)
+            if all(reached.get(pair.second, -pair.distance) + pair.distance >= 1 for pair in pairs):
+                readers = " and ".join(dict.fromkeys(pair.second for pair in pairs))
+                return f"{rule}: {readers} waits for {name} a whole iteration or more after its issue, in this order"
     return ""
 
 
