@@ -62,3 +62,13 @@ def test_without_an_objective_no_question_is_put_twice(monkeypatch: pytest.Monke
         asker = Asker(two, SearchOptions(objective=objective), 3, lambda _: None)
         assert not asker.find(60, 1, 60).known
         assert [attempt.purpose for attempt in asker.attempts] == purposes
+
+
+def test_what_less_of_a_capacity_reached_more_of_it_reaches() -> None:
+    questions = Questions(BASE, search(LONG, SearchOptions()), ExplainOptions(), lambda _: None)
+    doubled = questions.relaxed((FASTER,))
+    assert doubled is not None
+    assert doubled.upper_cycles == 30
+    tripled = replace(doubled, changes=(replace(FASTER, after=300),), upper_cycles=60)
+    assert questions.reached(tripled) == 30
+    assert questions.reached(replace(tripled, changes=(replace(FASTER, after=150),))) == 60

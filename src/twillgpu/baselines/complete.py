@@ -165,7 +165,8 @@ class Completion:
         self.rule = ""
         for rule, says in (("memory_capacity", crowded), ("legality", restless)):
             if not self.said:
-                self.said, self.rule = says(problem), rule
+                self.said = says(problem)
+                self.rule = rule if self.said else ""
         self._last: tuple[int, int] | None = None
         self._slot = slot_cycles(problem, self.lower, options.resolution)
         self._work = SHARE * options.work_limit

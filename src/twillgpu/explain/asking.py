@@ -131,6 +131,15 @@ class Questions:
         lower = more.lower_cycles if not _paced(key) else 1
         return replace(answer, lower_cycles=max(_least_bound(variants), lower), upper_cycles=more.upper_cycles)
 
+    def reached(self, relaxed: Relaxed) -> int | None:
+        """Return the smallest interval known with the one capacity of ``relaxed`` raised so far, or less far."""
+        (change,) = relaxed.changes
+        found = [relaxed.upper_cycles]
+        for key, other in self._relaxed.items():
+            if len(key) == 1 and key[0].family == change.family and (key[0].after or 0) <= (change.after or 0):
+                found.append(other.upper_cycles if key[0].after is not None else None)
+        return min((upper for upper in found if upper is not None), default=None)
+
     def _variants(self, changes: tuple[Change, ...]) -> tuple[Variant, ...]:
         """Return the changed problem; where a unit is faster, one at its pace and one at the old pace of ops.
 

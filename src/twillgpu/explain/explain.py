@@ -17,7 +17,7 @@ from twillgpu.schedule.ask import Progress
 from twillgpu.schedule.record import SearchResult
 from twillgpu.schedule.resolution import EXACT_SLOTS
 
-FORCED, HELPING = 0.4, 0.75
+FORCED, HELPING = 0.4, 0.8
 """Shares of the time after which no more is asked about what forces, and what helps."""
 
 CAPACITIES: tuple[Kind, ...] = ("unit", "memory", "registers", "register_file", "groups", "warps", "stages")
@@ -76,21 +76,27 @@ def _rows(base: Variant, questions: Questions) -> tuple[Row, ...]:
 
 
 def _cells(base: Variant, family: Family, questions: Questions) -> tuple[Relaxed | None, ...]:
-    """Return the cells of a row: the last one first, since where it gains nothing, the others do not either; where
-    the first one gains as much, those in between do, too.
+    """Return the cells of a row, each at least as good as what was found with less of the capacity elsewhere."""
+    asked = _asked(base, family, questions)
+    return _monotone(tuple(cell and replace(cell, upper_cycles=questions.reached(cell)) for cell in asked))
+
+
+def _asked(base: Variant, family: Family, questions: Questions) -> tuple[Relaxed | None, ...]:
+    """Return the answers for a row. The last amount is asked about first, since where it gains nothing, the others do
+    not either; where the first one gains as much, those in between do, too.
     """
     before = amount_of(base, family)
     changes = [Change(family=family, before=before, after=raised(base, family, percent)) for percent in PERCENT]
     last = questions.relaxed((changes[-1],))
     exact = last is not None and (last.upper_cycles or 0) <= EXACT_SLOTS
     if last is None or not last.solved or (family.kind == "unit" and exact):
-        return _monotone((*(questions.relaxed((change,)) for change in changes[:-1]), last))
+        return *(questions.relaxed((change,)) for change in changes[:-1]), last
     if not questions.better(last):
-        return _monotone((*(questions.implied((change,), last) for change in changes[:-1]), last))
+        return *(questions.implied((change,), last) for change in changes[:-1]), last
     first = questions.relaxed((changes[0],))
     same = first is not None and first.upper_cycles == last.upper_cycles and not exact
     between = (questions.implied((one,), last) if same else questions.relaxed((one,)) for one in changes[1:-1])
-    return _monotone((first, *between, last))
+    return first, *between, last
 
 
 def _monotone(cells: tuple[Relaxed | None, ...]) -> tuple[Relaxed | None, ...]:

@@ -205,7 +205,7 @@ class ExplainOptions:
     """
 
     work: float = 4.0
-    time_budget_seconds: float = 60.0
+    time_budget_seconds: float = 80.0
     table: bool = True
 
 
