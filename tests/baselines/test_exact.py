@@ -107,5 +107,5 @@ def test_a_product_that_is_always_in_flight_leaves_no_pause() -> None:
 
     assert restless(ordered(0)) == ""
     assert restless(ordered(1)) == (
-        "tiny_pause: e waits for s a whole iteration or more after its issue, in this order"
+        "tiny_pause: s is waited for (by e) an iteration or more after its issue, in this order"
     )

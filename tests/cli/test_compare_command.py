@@ -17,8 +17,8 @@ def test_the_table_has_the_optimum_first_and_the_ratio_of_the_others(capsys: Cap
     assert err == ""
     lines = [line.split() for line in out.splitlines()]
     # One iteration after the other takes 3 cycles, the optimum 2.
-    assert any(line[:3] == ["optimum", "2", "1.000"] for line in lines)
-    assert any(line[:3] == ["sequential", "3", "1.500"] for line in lines)
+    assert any(line[:4] == ["optimum", "2", "=", "1.000"] for line in lines)
+    assert any(line[:4] == ["sequential", "3", "=", "1.500"] for line in lines)
     assert "I = 2 cycles per iteration, optimal" in out
     assert "the loop has no load of variable latency" in " ".join(out.split())
 

@@ -39,7 +39,9 @@ def restless(problem: Problem) -> str:
             reached = _periods(problem, name)
             if all(reached.get(pair.second, -pair.distance) + pair.distance >= 1 for pair in pairs):
                 readers = " and ".join(dict.fromkeys(pair.second for pair in pairs))
-                return f"{rule}: {readers} waits for {name} a whole iteration or more after its issue, in this order"
+                return (
+                    f"{rule}: {name} is waited for (by {readers}) an iteration or more after its issue, in this order"
+                )
     return ""
 
 
