@@ -85,7 +85,7 @@ def complete(problem: Problem, way: Way, plan: Plan, options: SearchOptions, pro
         why = "the order of issue contradicts the dependences of the loop at every interval"
         return Found(way=way, outcome="infeasible", rule="dependence", reason=why)
     limit = options.max_stages or STAGES
-    if not plan.orders:
+    if not plan.orders and plan.max_stages is None:
         return _searched(way, narrowed, options, progress)
     completion = Completion(narrowed, plan, options, min(plan.max_stages or limit, limit), progress)
     schedule = completion.run()
