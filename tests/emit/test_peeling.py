@@ -13,7 +13,7 @@ from twillgpu.emit.gluon import emit
 @pytest.mark.parametrize("name", ["attention_fwd", "attention_bwd", "gemm"])
 def test_groups_with_wgmma_have_no_conditions_within_prologue_and_epilogue(name: str) -> None:
     """Before: every step of a prologue was guarded, and ptxas serialised what passed through the guards (C7511)."""
-    source = emit(code.program(name, "h100"))
+    source = emit(code.program(name, "h100"), form="apart")
     for function in source.split("@gluon.jit"):
         if "warpgroup_mma(" in function and "for t in" in function:
             guards = re.findall(r"^( *)(?:if|elif) trips", function.split("for t in")[0], re.MULTILINE)
