@@ -61,11 +61,14 @@ INLINE = frozenset({"arith.constant", "tt.splat", "tt.unsplat", "tt.broadcast", 
 
 @dataclass(slots=True, kw_only=True)
 class Writing:
-    """What an expression needs: terms of the values read at one place, names of layouts, types of all values."""
+    """What an expression needs: terms of the values read at one place, names of layouts, types of all values, and
+    the op that made a value in the same instruction (``None``: another one did).
+    """
 
     layouts: LayoutNames
     types: Mapping[str, TileType]
     term: Callable[[str], Term]
+    beside: Callable[[str], KernelOp | None] = lambda _value: None
 
     def tile(self, value: str, where: str) -> str:
         """Return an expression that has the value's whole shape."""
@@ -223,7 +226,16 @@ def _axis(op: KernelOp) -> int:
     return int((op.attribute("axis") or "0").split()[0])
 
 
-def _address(op: KernelOp, _kind: TileType, writing: Writing) -> Term:
+def _address(op: KernelOp, kind: TileType, writing: Writing) -> Term:
+    """One base for all elements where that is possible: what a thread's elements differ by is then a constant in the
+    instruction, and not an address of 64 bits in registers for each of them.
+    """
+    pointer, offsets = writing.term(op.operands[0]), writing.beside(op.operands[1])
+    if offsets is not None and offsets.opcode == "arith.addi" and not pointer.shape:
+        terms = [writing.term(operand) for operand in offsets.operands]
+        same, different = [one for one in terms if not one.shape], [one for one in terms if one.shape]
+        if same and different:
+            return Term(text=f"(({pointer.text} + {same[0].text}) + {different[0].text})", shape=kind.shape)
     return _elementwise(op, writing, lambda texts: f"({texts[0]} + {texts[1]})")
 
 

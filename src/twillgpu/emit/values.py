@@ -38,6 +38,7 @@ class Values:
             layouts=self.frame.layouts,
             types=self.frame.types,
             term=lambda value: self.term(value, iteration, position, stage),
+            beside=lambda value: self.frame.makers.get(value) if self.variables.beside(value, position) else None,
         )
 
     def term(  # noqa: PLR0911  # one return for each place that a value may come from
