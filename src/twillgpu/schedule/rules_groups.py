@@ -114,5 +114,7 @@ def _apart(core: Core, waiter: PricedOp, other: PricedOp, waits: Literal) -> Non
         core.clauses.add(*away)
         return
     busy = core.during(other.name, first, length)
+    if any(literal is True for literal in away):
+        return
     for slot in range(core.interval):
         core.clauses.add(*away, negate(core.slot(waiter.name, slot)), negate(busy[slot]))

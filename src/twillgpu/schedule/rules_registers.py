@@ -75,21 +75,23 @@ def _live(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Literal
     names = value.members
     first = min(core.starts[name].first for name in names)
     last = max(_latest_end(core, core.ops[name]) for name in names)
+    homes = [name for name in names if core.groups[name][group] is not False]
+    readers = {name: _readers_in(core, value, name, group) for name in names}
     for time in range(first, last):
         live = core.clauses.fresh(f"{value.name} live in {group} at {time}")
-        for member in names:
-            for ender in names:
+        for member in homes:
+            for ender in homes:
                 _home(core, member, core.ops[ender], group, time, live)
-        for name in names:
-            _away(core, name, _readers(core, value, name), group, time, live)
+        for name, edges in readers.items():
+            _away(core, name, edges, group, time, live)
         yield time, live
 
 
 def _copies(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Literal]]:
     """Yield the same for copies of a pinned storage, in groups of consumers that are no members."""
-    readers = {name: _readers(core, value, name) for name in value.members}
-    if core.group_count == 1 or not any(readers.values()):
+    if core.group_count == 1 or not any(_readers(core, value, name) for name in value.members):
         return
+    readers = {name: _readers_in(core, value, name, group) for name in value.members}
     first = min(core.starts[name].first for name in value.members)
     last = max(_latest_end(core, core.ops[name]) for name in value.members)
     for time in range(first, last):
@@ -102,6 +104,13 @@ def _copies(core: Core, value: Storage, group: int) -> Iterator[tuple[int, Liter
 def _readers(core: Core, value: Storage, name: str) -> list[PricedEdge]:
     """Return the data edges of ``name`` to ops that are no members of its class: these read a copy elsewhere."""
     return [edge for edge in core.consumers(name) if edge.head not in value.members]
+
+
+def _readers_in(core: Core, value: Storage, name: str, group: int) -> list[PricedEdge]:
+    """Return those whose head may be in ``group``, where ``name`` may not be."""
+    if core.groups[name][group] is True:
+        return []
+    return [edge for edge in _readers(core, value, name) if core.groups[edge.head][group] is not False]
 
 
 def _latest_end(core: Core, op: PricedOp) -> int:

@@ -188,7 +188,10 @@ PAPER_RULES = RuleOptions(concurrency="paper", variable_latency="iff")
 
 @pytest.mark.slow
 @pytest.mark.triton
-@pytest.mark.parametrize(("example", "machine", "slot"), [("gemm", "h100", 64), ("attention_fwd", "h100", 128)])
+@pytest.mark.parametrize(
+    ("example", "machine", "slot"),
+    [("gemm", "h100", 64), ("attention_fwd", "h100", 128), ("attention_bwd", "b200", 180)],
+)
 def test_the_examples_at_equal_resolution(example: str, machine: str, slot: int) -> None:
     priced = twillgpu.load_problem(EXAMPLES / f"{example}.py", machine)
     coarse = replace(scaled(priced.problem, Scale(slot_cycles=slot, rounding="up")), rules=PAPER_RULES)
