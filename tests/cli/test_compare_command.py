@@ -23,6 +23,25 @@ def test_the_table_has_the_optimum_first_and_the_ratio_of_the_others(capsys: Cap
     assert "the loop has no load of variable latency" in " ".join(out.split())
 
 
+def test_a_machine_without_units_has_no_busiest_one(capsys: Captured, tmp_path: Path) -> None:
+    # A 3 cycles, then B 3: one iteration after the other takes 6.
+    ops = [{"name": name, "uses": [], "latency_cycles": 3} for name in "AB"]
+    machine = {
+        "name": "bare",
+        "units": {},
+        "groups": {"max": 1, "warps": [4]},
+        "handoff": {"base_cycles": 0, "cycles_per_kb": 0, "barrier_cycles": 0},
+    }
+    graph = {"schema": "twillgpu-graph/1", "name": "g", "machine": machine, "ops": ops}
+    file = tmp_path / "bare.json"
+    file.write_text(json.dumps(graph | {"edges": [{"from": "A", "to": "B"}]}), encoding="utf-8")
+    assert run(["compare", str(file)]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[-1] for row in rows if row[:2] in (["optimum", "1"], ["sequential", "6"])] == ["none", "none"]
+    assert "sequential: 6 by the length of one iteration in this order" in out
+
+
 def test_json_is_one_document_with_every_schedule(capsys: Captured) -> None:
     assert run(["compare", str(REGISTER_LIMITED), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

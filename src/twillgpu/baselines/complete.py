@@ -186,7 +186,9 @@ class Completion:
         return self._refine(self._close_in(best, failed))
 
     def forced(self, interval: int) -> str:
-        """Return what keeps the plan from a smaller interval, where that is known: a bound, or registers."""
+        """Return what keeps the plan from a smaller interval: one iteration, a bound, or registers as well."""
+        if self.stages == 1 and self.lower > self.bound.cycles:
+            return "the length of one iteration in this order"
         if self.lower == self.bound.cycles or interval > self.lower:
             return self.bound.reason
         free = self._tightest(replace(self.problem, registers=None), interval)

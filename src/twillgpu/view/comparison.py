@@ -75,7 +75,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         number(figures.registers_needed),
         number(figures.barriers),
         number(figures.handoff_cycles),
-        f"{figures.unit} {figures.utilisation:.0%}",
+        f"{figures.unit} {figures.utilisation:.0%}" if figures.unit else "none",
     )
 
 
