@@ -2,6 +2,8 @@
 
 import importlib.util
 import sys
+import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
@@ -275,6 +277,27 @@ def test_threads_that_launch_at_the_same_time_search_once(kernels: ModuleType, s
             one.result()
     assert names(gpu) == ["product_specialised"] * 8
     assert searches == ["search"]
+
+
+def test_the_first_launch_which_compiles_is_alone_also_where_threads_launch_at_once(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled, seen, together = threading.Event(), list[bool](), threading.Barrier(4)
+
+    def launch(*_: Any, **__: Any) -> None:
+        seen.append(compiled.is_set())
+        time.sleep(0.2)
+        compiled.set()
+
+    def go() -> None:
+        together.wait()
+        kernels.product[(8, 8)](*tiles(), **SIZES)
+
+    monkeypatch.setattr("twillgpu.dropin.launcher.launch_of", lambda _: launch)
+    with fake_gpu(), ThreadPoolExecutor(4) as pool:
+        for one in [pool.submit(go) for _ in range(4)]:
+            one.result()
+    assert seen == [False, True, True, True]
 
 
 def test_a_kernel_that_is_ready_does_not_wait_for_the_search_of_another(kernels: ModuleType) -> None:

@@ -60,12 +60,20 @@ class Launcher:
         if ready.worked:
             return launch(grid, **call.arguments, **call.options)
         shape = grid(call.arguments) if callable(grid) else grid  # what it raises is the user's
+        with self.lock:  # the first launch compiles, and Triton compiles one kernel in one thread
+            launched = self._first(ready, shape, call)
+        return self.fn.run(*args, grid=grid, warmup=False, **kwargs) if ready.launch is None else launched
+
+    def _first(self, ready: _Ready, shape: Any, call: Call) -> Any:  # noqa: ANN401  # Triton's own
+        """Launch a specialisation that never worked yet; where it fails, it is given up and the reason is told."""
+        if ready.launch is None:
+            return None  # another thread's launch failed meanwhile
         try:
-            launched = launch(shape, **call.arguments, **call.options)
+            launched = ready.launch(shape, **call.arguments, **call.options)
         except Exception as error:  # noqa: BLE001  # whatever is said of the new source, the original may still do
             ready.launch = None
             self._complain(_failure(self.fn.__name__, error, "report it, with the source"), cause=error)
-            return self.fn.run(*args, grid=grid, warmup=False, **kwargs)
+            return None
         ready.worked = True
         return launched
 
