@@ -103,3 +103,11 @@ def test_what_several_warps_held_is_held_by_one_or_copied() -> None:
     assert fitted(wide, 16) == linear.format("[0, 1]", "[2, 0], [4, 0], [8, 0], [0, 0]")
     shared = "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"
     assert fitted(shared, 4) == shared
+
+
+def test_wgmma_of_fewer_warps_along_the_columns_is_as_wide_as_the_tile_or_256() -> None:
+    mma = "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 2], instrShape = [16, %d, 16]}>"
+    alone = mma.replace("[4, 2]", "[4, 1]")
+    assert fitted(mma % 64, 4) == alone % 128
+    assert fitted(mma % 256, 4) == alone % 256
+    assert fitted(alone % 64, 8) == mma.replace("[4, 2]", "[8, 1]") % 64

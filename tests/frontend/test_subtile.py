@@ -15,6 +15,7 @@ from twillgpu.errors import UnsupportedError
 from twillgpu.frontend.check import all_ops, check_kernel
 from twillgpu.frontend.kernel import Kernel
 from twillgpu.frontend.subtile import subtile
+from twillgpu.frontend.subtile_layout import Cut, cut_layout
 from twillgpu.frontend.text import parse_kernel, print_kernel
 
 RANDOM = np.random.default_rng(3)
@@ -254,6 +255,14 @@ after
 def small(before: str = "", body: str = "", after: str = "") -> Kernel:
     text = SMALL.replace("EXTRA_BEFORE", before).replace("EXTRA_BODY", body).replace("EXTRA_AFTER", after)
     return parse_kernel(text)
+
+
+def test_a_warpgroup_that_gets_all_columns_of_a_tile_multiplies_them_with_one_instruction() -> None:
+    # Two warpgroups had 64 columns each; one alone has 128, so that operand A is read once.
+    text = MMA.replace("[8, 1]", "[4, 2]")
+    cut = cut_layout(text, Cut(axis=None, size=64, warps=4))
+    assert cut is not None
+    assert "warpsPerCTA = [4, 1], instrShape = [16, 128, 16]" in cut
 
 
 def test_a_reduction_over_the_rows_is_an_obstacle_with_its_line() -> None:

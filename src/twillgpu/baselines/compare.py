@@ -69,8 +69,9 @@ def compare(problem: Problem, options: SearchOptions, progress: Progress | None 
     """Return the optimum of ``problem`` and what every baseline makes of it.
 
     All have the same number of stages: ``options.max_stages``, by default that of the search, and 5 at least (loads
-    three iterations ahead). Every schedule passes the verifier. Where the search ended at a limit, a baseline may be
-    better than what it found: then that schedule stands in the first row, too.
+    three iterations ahead). Every schedule passes the verifier; where a rule of relation ``pause`` refuses a plan at
+    every interval, without this rule, which its row names (``lifted``). Where the search ended at a limit, a baseline
+    may be better than what it found: then that schedule stands in the first row, too.
 
     Raises:
         InputError: a circuit of distance 0 with a positive latency.
@@ -84,7 +85,8 @@ def compare(problem: Problem, options: SearchOptions, progress: Progress | None 
         result = replace(result, max_stages=stages)
     elif result.max_stages != stages:
         result = search(problem, options, _under(report, OPTIMUM.name))
-    found = [_planned(problem, way, planner, options, report) for way, planner in PLANS]
+    planned = _planned if result.schedule is None else planned_anyway
+    found = [planned(problem, way, planner, options, report) for way, planner in PLANS]
     found += [heuristic(problem, options, _under(report, "heuristic")) for heuristic in HEURISTICS]
     first = _first(result, found)
     best = first.schedule.ii_cycles if first.schedule is not None else None
@@ -109,6 +111,17 @@ def _planned(problem: Problem, way: Way, planner: Planner, options: SearchOption
     return complete(problem, way, plan, options, _under(report, way.name))
 
 
+def planned_anyway(problem: Problem, way: Way, planner: Planner, options: SearchOptions, report: Progress) -> Found:
+    """Return what comes of a way; where a rule of relation ``pause`` refuses its plan, what comes of it without."""
+    found = _planned(problem, way, planner, options, report)
+    rules = ", ".join(dict.fromkeys(pair.rule for pair in problem.legality if pair.relation == "pause"))
+    if not rules or (found.outcome, found.rule) != ("infeasible", "legality"):
+        return found
+    other = replace(problem, legality=tuple(pair for pair in problem.legality if pair.relation != "pause"))
+    without = _planned(other, way, planner, options, _under(report, f"without {rules}"))
+    return replace(without, lifted=rules, reason=found.reason) if without.outcome == "found" else found
+
+
 def _under(report: Progress, name: str) -> Progress:
     return lambda text: report(f"{name}: {text}")
 
@@ -117,7 +130,9 @@ def _first(result: SearchResult, found: list[Found]) -> Found:
     """Return the row of the optimum: what the search found, or a baseline that is better than that."""
     own = result.schedule
     better = [
-        one for one in found if one.schedule is not None and (own is None or one.schedule.ii_cycles < own.ii_cycles)
+        one
+        for one in found
+        if one.schedule is not None and not one.lifted and (own is None or one.schedule.ii_cycles < own.ii_cycles)
     ]
     if better:
         best = min(better, key=lambda one: one.schedule.ii_cycles if one.schedule is not None else 0)

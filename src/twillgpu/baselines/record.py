@@ -82,6 +82,8 @@ class Found:
         proved: no smaller interval exists for what the way decides (``None`` for heuristics, which prove nothing).
         lower_cycles: proved lower bound for what the way decides; 0 where nothing is proved.
         forced: what keeps a plan from a smaller interval: a bound, or what else is known.
+        lifted: the legality rule that is left out, since it refuses the plan at every interval (``reason`` says how);
+            empty: all rules hold.
     """
 
     way: Way
@@ -92,6 +94,7 @@ class Found:
     proved: bool | None = None
     lower_cycles: int = 0
     forced: str = ""
+    lifted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

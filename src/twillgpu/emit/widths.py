@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from twillgpu.frontend.layouts import Layout, Vector, parse_layout
+from twillgpu.frontend.subtile_layout import on_warps
 
 
 def fitted(text: str, warps: int) -> str:
@@ -20,9 +21,11 @@ def fitted(text: str, warps: int) -> str:
         return str(found.with_entry("parent", fitted(found.get("parent"), warps)))
     if found.name == "linear":
         return str(_linear(found, warps))
-    if found.name in ("blocked", "nvidia_mma"):
-        order = found.numbers("order") if found.name == "blocked" else (1, 0)
-        return str(found.with_entry("warpsPerCTA", _grid(found.numbers("warpsPerCTA"), order, warps)))
+    if found.name == "nvidia_mma":
+        return str(on_warps(found, warps))
+    if found.name == "blocked":
+        grid = _grid(found.numbers("warpsPerCTA"), found.numbers("order"), warps)
+        return str(found.with_entry("warpsPerCTA", grid))
     return text
 
 

@@ -9,6 +9,12 @@ from math import prod
 from twillgpu.frontend.kernel import TileType
 from twillgpu.frontend.layouts import Layout, Vector, parse_layout
 
+_WGMMA = 3
+"""Version of the tensor core's layout on Hopper."""
+
+_MOST_COLUMNS = 256
+"""Columns of a wgmma instruction at most."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
@@ -55,15 +61,29 @@ def _blocked(layout: Layout, cut: Cut) -> Layout:
 
 
 def _mma(layout: Layout, cut: Cut) -> Layout:
-    """Rows go to warpgroups first: of two warps along columns and four along rows the rows stay."""
-    rows, columns = layout.numbers("warpsPerCTA")
-    while rows * columns > cut.warps:
-        rows, columns = (rows, columns // 2) if columns > 1 else (rows // 2, columns)
-    layout = layout.with_entry("warpsPerCTA", (rows, columns))
+    layout = on_warps(layout, min(cut.warps, prod(layout.numbers("warpsPerCTA"))))
     shape = list(layout.numbers("instrShape"))
     if cut.axis == 1 and len(shape) > 1:
         shape[1] = min(shape[1], cut.size)
     return layout.with_entry("instrShape", tuple(shape))
+
+
+def on_warps(layout: Layout, warps: int) -> Layout:
+    """Return the layout of a product on other warps.
+
+    Rows go to warpgroups first: of two warps along columns and four along rows the rows stay. Where fewer warps share
+    the columns, a wgmma has more of these: Triton cuts the columns among the warps and makes instructions as wide as
+    what is left, up to 256; narrower ones would read the rows' operand more often.
+    """
+    rows, whole = layout.numbers("warpsPerCTA")
+    columns = whole
+    while rows * columns > warps:
+        rows, columns = (rows, columns // 2) if columns > 1 else (rows // 2, columns)
+    rows *= max(1, warps // (rows * columns))
+    shape = list(layout.numbers("instrShape"))
+    if layout.number("versionMajor") == _WGMMA and columns < whole:
+        shape[1] = min(_MOST_COLUMNS, shape[1] * whole // columns)
+    return layout.with_entry("warpsPerCTA", (rows, columns)).with_entry("instrShape", tuple(shape))
 
 
 def _slice(layout: Layout, cut: Cut) -> Layout | None:

@@ -41,6 +41,7 @@ def comparison_text(heading: str, comparison: Comparison) -> str:
         *section("Optimum", wrap(verdict(comparison.optimum))),
         *_table(comparison),
         *_forced(comparison),
+        *_lifted(comparison),
         *_without(comparison),
         *section("Schedules", [line for row in shown for line in _description(row.found)]),
     ]
@@ -64,7 +65,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     if figures is None:
         return ()
     return (
-        row.found.way.name,
+        row.found.way.name + ("*" if row.found.lifted else ""),
         number(figures.ii_cycles),
         _proved(row.found),
         f"{figures.ratio:.3f}",
@@ -101,6 +102,13 @@ def _forced(comparison: Comparison) -> list[str]:
     return section("What forces more than the best", lines)
 
 
+def _lifted(comparison: Comparison) -> list[str]:
+    """The plans that a rule refuses, shown without it, with what it says."""
+    found = [row.found for row in comparison.rows if row.found.lifted]
+    lines = [line for one in found for line in wrap(f"{one.way.name}: without {one.lifted}: {one.reason}", hang="  ")]
+    return section("* Not under all rules", lines)
+
+
 def _without(comparison: Comparison) -> list[str]:
     """The ways that gave no schedule, with the rule that stands against them; those that do not apply by reason."""
     found = [row.found for row in comparison.rows if row.figures is None and row.found.outcome != "unsuited"]
@@ -119,5 +127,5 @@ def _why(found: Found) -> str:
 
 
 def _description(found: Found) -> list[str]:
-    note = f"; {found.reason}" if found.outcome == "found" and found.reason else ""
+    note = f"; {found.reason}" if found.outcome == "found" and found.reason and not found.lifted else ""
     return wrap(f"{found.way.name}: {found.way.says} ({found.way.source}){note}", hang="  ")
