@@ -133,8 +133,9 @@ def _cpu() -> float:
 
 
 def _searched(case: Case, priced: Priced) -> Measured:
+    find, options = twillgpu.find_schedule, _options(case)  # imported on first use, which is no part of a search
     before = _cpu()
-    run = twillgpu.find_schedule(priced, _options(case))
+    run = find(priced, options)
     spent = _cpu() - before
     result = run.result
     first, final, length = _intervals(result)
