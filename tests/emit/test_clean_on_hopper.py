@@ -22,6 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
         ("gemm", {"BLOCK_N": 128}, 512),
         ("attention_fwd", {}, 2048),
         ("attention_fwd", {"HEAD_DIM": 64}, 1088),
+        ("attention_bwd", {}, 4700),
     ],
 )
 def test_no_spills_in_the_loop_no_serialised_wgmma(name: str, constexprs: dict[str, int], interval: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from twillgpu.emit.gluon import emit
 from twillgpu.emit.offline import compile_source
+from twillgpu.emit.record import Form
 from twillgpu.emit.widths import fitted
 from twillgpu.emulate.gluon.source import SourceOptions, check_source
 from twillgpu.frontend.launch import LoadOptions
@@ -61,7 +62,7 @@ def test_one_iteration_reads_nothing_of_an_earlier_one() -> None:
     interval = draw.choice((2300, 2800, 3400))
     verified = schedules.placed(schedules.roomy(problem), groups, interval, randomly=draw)
     assert verified is not None
-    text = emit(lower(kernel, graph, verified), form="apart")
+    text = emit(lower(kernel, graph, verified), form=Form(apart=True))
     blocks = [part.split("# attention_fwd.py:45")[0] for part in text.split("elif trips == 1:")[1:]]
     assert blocks
     assert not [line for block in blocks for line in block.splitlines() if "prev_alpha" in line.partition(" = ")[2]]

@@ -8,12 +8,13 @@ import compiled_code as code
 import pytest
 
 from twillgpu.emit.gluon import emit
+from twillgpu.emit.record import Form
 
 
 @pytest.mark.parametrize("name", ["attention_fwd", "attention_bwd", "gemm"])
 def test_groups_with_wgmma_have_no_conditions_within_prologue_and_epilogue(name: str) -> None:
     """Before: every step of a prologue was guarded, and ptxas serialised what passed through the guards (C7511)."""
-    source = emit(code.program(name, "h100"), form="apart")
+    source = emit(code.program(name, "h100"), form=Form(apart=True))
     for function in source.split("@gluon.jit"):
         if "warpgroup_mma(" in function and "for t in" in function:
             guards = re.findall(r"^( *)(?:if|elif) trips", function.split("for t in")[0], re.MULTILINE)

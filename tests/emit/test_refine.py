@@ -9,7 +9,7 @@ import pytest
 
 from twillgpu.emit.gluon import Provenance, emit
 from twillgpu.emit.quotas import with_registers
-from twillgpu.emit.record import Budget, Compiled, Finding
+from twillgpu.emit.record import Budget, Compiled, Finding, Form
 from twillgpu.emit.refine import Again, Setting, refine
 from twillgpu.errors import TwillError
 from twillgpu.lower.record import WarpProgram
@@ -158,13 +158,39 @@ def test_serialised_code_is_written_in_the_other_form_before_anything_else_is_tr
     bad = replace(judged.compiled, warnings=("(C7512) serialized",))
     given = Setting(limits=code.LIMITS, provenance=Provenance(), again=again, compiler=answers(bad, judged.compiled))
     emission = refine(deep, given)
-    assert [one.form for one in emission.rounds] == ["conditions", "apart"]
+    assert [one.form.apart for one in emission.rounds] == [False, True]
     assert emission.rounds[0].action == "write each number of iterations apart"
-    assert emission.source.split('"""', 2)[2] == emit(deep, form="apart").split('"""', 2)[2]
+    assert emission.source.split('"""', 2)[2] == emit(deep, form=Form(apart=True)).split('"""', 2)[2]
     assert (emission.clean, asked) == (True, [])
     both = refine(deep, replace(given, compiler=answers(bad, bad)))
     assert len(asked) == 1
     assert (both.best, both.conclusion) == (1, "nothing else")
+
+
+def test_addresses_are_computed_anew_before_a_code_that_spills_is_searched_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deep = code.program("attention_fwd", "h100")
+    judged = code.clean(deep, {one.name: {"HGMMA": 16} for one in deep.groups if one.warps >= 4})
+    said = (Finding(rule="spills", group="softmax0", message="9 spills", serious=True), *SAID)
+    monkeypatch.setattr("twillgpu.emit.refine.findings", lambda given: said if given.compiled.warnings else ())
+    bad = replace(judged.compiled, warnings=("both",))
+    given = Setting(limits=code.LIMITS, provenance=Provenance(), again=never, compiler=answers(bad, judged.compiled))
+    emission = refine(deep, given)
+    assert [one.form for one in emission.rounds] == [Form(), Form(anew=True)]
+    assert emission.rounds[0].action == "compute addresses in SMEM anew in each iteration"
+    assert emission.clean
+    worse = refine(deep, replace(given, compiler=answers(bad, bad, bad), again=lambda _budget: "nothing else"))
+    assert [one.form for one in worse.rounds] == [Form(), Form(anew=True), Form(apart=True, anew=True)]
+
+
+def test_only_the_first_copies_of_rings_in_loops_are_named_anew() -> None:
+    deep = code.program("attention_fwd", "h100")
+    plain, anew = emit(deep).splitlines(), emit(deep, form=Form(anew=True)).splitlines()
+    changed = [line for line in anew if line not in plain and "def own" not in line]
+    assert "        first = own(t * 0)" in changed
+    assert any(".index(first)" in line for line in changed)
+    assert not any(line.startswith("    ") and not line.startswith("     ") and "first)" in line for line in changed)
 
 
 SAID = (Finding(rule="serialised", group="", message="(C7512) serialized", serious=True),)
@@ -179,6 +205,6 @@ def test_a_program_without_prologues_has_one_form() -> None:
     rolled = replace(
         PROGRAM, groups=tuple(replace(one, stages=1, prologue=(), epilogue=()) for one in PROGRAM.groups)
     )
-    assert emit(rolled) == emit(rolled, form="apart")
+    assert emit(rolled) == emit(rolled, form=Form(apart=True))
     emission = refine(rolled, setting(lambda _budget: "nothing else", SERIALISED))
-    assert [one.form for one in emission.rounds] == ["conditions"]
+    assert [one.form for one in emission.rounds] == [Form()]

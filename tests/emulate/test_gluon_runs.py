@@ -10,6 +10,7 @@ import emitted
 import pytest
 
 from twillgpu.emit.gluon import emit
+from twillgpu.emit.record import Form
 from twillgpu.emulate.gluon.source import SourceOptions, check_source
 from twillgpu.emulate.gluon.stand_in import VERSIONS
 from twillgpu.emulate.schedulers import Extreme
@@ -33,11 +34,12 @@ def test_emitted_sources_give_what_the_reference_gives(name: str, machine: str) 
     assert report.runs == len(_trips(name, machine))
 
 
+@pytest.mark.parametrize("form", [Form(apart=True), Form(anew=True)], ids=["apart", "anew"])
 @pytest.mark.parametrize("name", ["gemm", "attention_fwd"])
-def test_each_number_of_iterations_written_apart_gives_the_same(name: str, tmp_path: Path) -> None:
+def test_code_in_another_form_gives_the_same(name: str, form: Form, tmp_path: Path) -> None:
     program = emitted.program(name, "h100")
     file = tmp_path / f"{name}.py"
-    file.write_text(emit(program, form="apart"), "utf-8")
+    file.write_text(emit(program, form=form), "utf-8")
     report = check_source(str(file), program.kernel, SourceOptions(trips=_trips(name, "h100")))
     assert report.status == "sound"
 

@@ -16,6 +16,9 @@ from twillgpu.lower.record import Access, Barrier, BarrierUse, Instance, Ring, W
 BARRIERS = "barriers"
 """Name of the array of all barriers."""
 
+FIRST = "first\N{NO-BREAK SPACE}storage"
+"""Key of the variable that is the first copy of every ring in a loop that computes its addresses anew."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Frame:
@@ -34,6 +37,7 @@ class Frame:
         skipped: copies in front of the first one of a ring, in what it is a piece of (``twillgpu.emit.storage``).
         dropped: layout conversions that are not written (``twillgpu.emit.direct``).
         folded: ops that are written where their only reader is (``twillgpu.emit.folding``).
+        first: the first copy of a ring as an expression: a variable where the compiler is not to know that it is 0.
     """
 
     program: WarpProgram
@@ -50,6 +54,7 @@ class Frame:
     skipped: dict[str, int] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     folded: frozenset[str] = frozenset()
+    first: str = "0"
 
     def __post_init__(self) -> None:
         self.program, self.dropped = direct(self.program)
@@ -86,6 +91,7 @@ class Frame:
         """Return the expression of the copy of a ring that an access touches."""
         ring = self.rings[access.ring]
         at = self.placed(access.instance, ring.depth, least)[0]
+        at = self.first if at == "0" else at
         before = self.skipped.get(ring.name, 0)
         return f"{self.ring_name(ring)}.index({f'{before} + {at}' if before else at})"
 

@@ -34,13 +34,13 @@ class Provenance:
     file: str = ""
 
 
-def emit(program: WarpProgram, provenance: Provenance | None = None, form: Form = "conditions") -> str:
+def emit(program: WarpProgram, provenance: Provenance | None = None, form: Form | None = None) -> str:
     """Return the source file. The same program, provenance and form give the same text.
 
     Args:
         program: of every group.
         provenance: what the header says.
-        form: how prologue and epilogue of groups with wgmma cover few iterations.
+        form: how groups are written, by default plainly.
 
     Raises:
         UnsupportedError: what has no Gluon form, with the source line and the reason.
@@ -49,7 +49,7 @@ def emit(program: WarpProgram, provenance: Provenance | None = None, form: Form 
     frame.skipped = skipped(frame)
     groups = ordered(program)
     names = {group.name: frame.names.name(f"{group.name}\N{NO-BREAK SPACE}group") for group in groups}
-    bodies = {group.name: _written(frame, group, form) for group in groups}
+    bodies = {group.name: _written(frame, group, form or Form()) for group in groups}
     stored = list(allocations(frame))
     passed = {group.name: _used(frame, bodies[group.name]) for group in groups}
     body = [

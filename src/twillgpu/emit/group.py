@@ -12,15 +12,10 @@ from twillgpu.emit.control import control
 from twillgpu.emit.counting import iteration_text
 from twillgpu.emit.entering import needed
 from twillgpu.emit.expressions import Writing, bare, pure
-from twillgpu.emit.frame import Frame
-from twillgpu.emit.loop_variables import (
-    InFlight,
-    LoopVariables,
-    advance,
-    identity,
-    stage_of,
-)
+from twillgpu.emit.frame import FIRST, Frame
+from twillgpu.emit.loop_variables import InFlight, LoopVariables, advance, identity, stage_of
 from twillgpu.emit.peeling import apart, peels
+from twillgpu.emit.preamble import WORD
 from twillgpu.emit.record import Form
 from twillgpu.emit.skipping import moved_on, turned_back
 from twillgpu.emit.sliced import SliceWriter
@@ -55,7 +50,7 @@ class GroupWriter:
 
     frame: Frame
     group: GroupProgram
-    form: Form = "conditions"
+    form: Form = field(default_factory=Form)
     lines: list[str] = field(default_factory=list)
     depth: int = 0
     variables: LoopVariables = field(init=False)
@@ -149,7 +144,7 @@ class GroupWriter:
 
     def peeled(self) -> bool:
         """Return whether prologue and epilogue are written without conditions."""
-        return self.form == "apart" and not self.rolled() and peels(self.group)
+        return self.form.apart and not self.rolled() and peels(self.group)
 
     def loop(self) -> None:
         """Write the steady state."""
@@ -162,7 +157,11 @@ class GroupWriter:
         self.line(f"for t in range({f'{first}, ' if first else ''}trips):")
         self.depth += 1
         self.flight = entering
+        begun, self.frame.first = len(self.lines), self.frame.names.name(FIRST) if self.form.anew else "0"
         self.region(self.group.loop)
+        if any(self.frame.first in WORD.findall(line) for line in self.lines[begun:]):
+            self.lines.insert(begun, f"{INDENT * self.depth}{self.frame.first} = own(t * 0)")
+        self.frame.first = "0"
         self.depth -= 1
 
     def region(self, instructions: Iterable[Instruction], *, by_steps: bool = False) -> None:
@@ -340,8 +339,7 @@ class GroupWriter:
         elif instruction.engine == "cp_async":
             self.line(f"async_copy.wait_group({instruction.pending})")
         elif done:
-            names = dict.fromkeys(self.accumulator(one) for one in done)
-            left = ", ".join(names)
+            left = ", ".join(dict.fromkeys(self.accumulator(one) for one in done))
             self.line(f"{left} = warpgroup_mma_wait({instruction.pending}, deps=[{left}])")
 
     def synchronise(self, instruction: Wait | Arrive | ExpectBytes | Commit | Fence) -> None:

@@ -46,7 +46,7 @@ def piece(pool, first: gl.constexpr, count: gl.constexpr):
         return pool.index(first)'''
 _OWN = '''@gluon.jit
 def own(value):
-    """Return a copy; what is made of it is not made before the groups part, where registers are few."""
+    """Return a copy; what is made of it is not made before: where the groups part, or where a loop begins."""
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [value], dtype=value.dtype, is_pure=False, pack=1)'''
 _ADD = '''TMA_ADDS = gl.constexpr(hasattr(tma, "async_atomic_add"))
 tma_reduce = getattr(tma, "async_atomic_add", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 RunKind = Literal["tensor", "exp", "drain", "wait", "load", "store", "tmem"]
@@ -10,9 +10,19 @@ RunKind = Literal["tensor", "exp", "drain", "wait", "load", "store", "tmem"]
 core (``drain``) and for barriers (``wait``), TMA loads and stores, TMEM traffic."""
 
 
-Form = Literal["conditions", "apart"]
-"""How prologue and epilogue of a group with wgmma cover few iterations: steps under ``conditions``, or straight code
-for each number of iterations ``apart``. Which of them the assembler serialises differs with kernel and version."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How the code of the groups is written. What the assembler makes of it differs with kernel and version.
+
+    Attributes:
+        apart: prologue and epilogue of a group with wgmma are straight code for each small number of iterations;
+            otherwise steps under conditions.
+        anew: addresses in SMEM that are the same in every iteration are computed in each one; the compiler would
+            otherwise keep dozens of them in registers for the whole loop.
+    """
+
+    apart: bool = False
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +160,7 @@ class Round:
     findings: tuple[Finding, ...]
     action: str
     seconds: float
-    form: Form = "conditions"
+    form: Form = field(default_factory=Form)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

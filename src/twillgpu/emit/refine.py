@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from twillgpu.emit.feedback import Judged, Limits, findings
 from twillgpu.emit.gluon import Provenance, emit, ordered
@@ -24,13 +23,6 @@ from twillgpu.lower.record import WarpProgram
 MOST_ROUNDS = 6
 REGISTER_STEP = 16
 """Registers per thread that a further search leaves free in addition."""
-
-FORMS: tuple[Form, ...] = ("conditions", "apart")
-"""Of prologues, in the order in which they are tried."""
-
-_SAID: Mapping[Form, str] = MappingProxyType(
-    {"conditions": "write prologues under conditions", "apart": "write each number of iterations apart"}
-)
 
 Again = Callable[[Budget], WarpProgram | str]
 """Searches under a smaller budget: a program, or why there is none."""
@@ -64,7 +56,7 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
         TwillError: Triton refuses the source, or the assembler every round; with what they say.
     """
     tries: list[_Try] = []
-    budget, form, conclusion = Budget(), FORMS[0], ""
+    budget, form, conclusion = Budget(), Form(), ""
     while not conclusion:
         one = _attempt(len(tries) + 1, (program, budget, form), setting)
         serious = [found for found in one.round.findings if found.serious]
@@ -138,30 +130,38 @@ def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Comp
     return compiled, findings(judged)
 
 
-def _other_form(one: _Try, before: list[_Try]) -> Form | None:
-    """Return the form of prologues that was not tried with this program, where the assembler serialised."""
-    if not any(found.rule == "serialised" for found in one.round.findings):
-        return None
+def _other_form(one: _Try, before: list[_Try]) -> tuple[str, Form] | None:
+    """Return in words, and itself, a form that may answer to what was found and was not tried with this program."""
     tried = {each.form for each in (*before, one) if each.program == one.program}
-    other = next((form for form in FORMS if form not in tried), None)
-    same = other is not None and emit(one.program, form=other) == emit(one.program, form=one.form)
-    return None if same else other
+    rules = {found.rule for found in one.round.findings if found.serious}
+    prologues = "write prologues under conditions" if one.form.apart else "write each number of iterations apart"
+    answers = (
+        ("spills", "compute addresses in SMEM anew in each iteration", replace(one.form, anew=True)),
+        ("serialised", prologues, replace(one.form, apart=not one.form.apart)),
+    )
+    for rule, said, form in answers:
+        new = rule in rules and form not in tried
+        if new and emit(one.program, form=form) != emit(one.program, form=one.form):
+            return said, form
+    return None
 
 
 def _next(one: _Try, before: list[_Try], setting: Setting) -> tuple[str, WarpProgram | str, Budget, Form]:
     """Return what is done next in words, the next program or the reason why there is none, its budget and form."""
     other = _other_form(one, before)
     if other is not None:
-        return _SAID[other], one.program, one.budget, other
-    compiled, program = one.round.compiled, one.program
+        said, form = other
+        return said, one.program, one.budget, form
+    best = min((each for each in (*before, one) if each.program == one.program), key=_weight)
+    compiled, program = best.round.compiled, one.program
     following = None if compiled is None else _moved(program, compiled, [*before, one])
     if following is not None:
-        return _moves(following), following, one.budget, one.form
+        return _moves(following), following, one.budget, best.form
     budget = _smaller(one, setting.limits)
     said = f"search with {budget.registers_per_thread} registers per thread and {budget.smem_bytes:,} B of SMEM free"
     if setting.progress is not None:
         setting.progress(said)
-    return said, setting.again(budget), budget, one.form
+    return said, setting.again(budget), budget, best.form
 
 
 def _moved(program: WarpProgram, compiled: Compiled, tries: list[_Try]) -> WarpProgram | None:
