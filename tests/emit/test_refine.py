@@ -184,6 +184,27 @@ def test_addresses_are_computed_anew_before_a_code_that_spills_is_searched_again
     assert [one.form for one in worse.rounds] == [Form(), Form(anew=True), Form(apart=True, anew=True)]
 
 
+def test_what_triton_refuses_of_a_further_round_leaves_the_earlier_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = code.program("attention_fwd", "h100")
+    judged = code.clean(deep, {one.name: {"HGMMA": 16} for one in deep.groups if one.warps >= 4})
+    monkeypatch.setattr("twillgpu.emit.refine.findings", lambda _given: SAID)
+    left = [judged.compiled]
+
+    def compiles_once(_path: Path) -> Compiled:
+        if left:
+            return left.pop()
+        raise TwillError("emitted.py", "Triton does not compile it: x changed type", "report it")
+
+    given = Setting(
+        limits=code.LIMITS, provenance=Provenance(), again=lambda _budget: "nothing else", compiler=compiles_once
+    )
+    emission = refine(deep, given)
+    assert (emission.best, emission.clean, emission.conclusion) == (1, False, "nothing else")
+    assert [one.rule for one in emission.rounds[1].findings] == ["triton"]
+    with pytest.raises(TwillError, match="x changed type"):
+        refine(deep, given)
+
+
 def test_only_the_first_copies_of_rings_in_loops_are_named_anew() -> None:
     deep = code.program("attention_fwd", "h100")
     plain, anew = emit(deep).splitlines(), emit(deep, form=Form(anew=True)).splitlines()

@@ -53,7 +53,7 @@ def refine(program: WarpProgram, setting: Setting) -> Emission:
 
     Raises:
         UnsupportedError: what has no Gluon form.
-        TwillError: Triton refuses the source, or the assembler every round; with what they say.
+        TwillError: Triton refuses the first source, or the assembler every round; with what they say.
     """
     tries: list[_Try] = []
     budget, form, conclusion = Budget(), Form(), ""
@@ -100,7 +100,7 @@ def _attempt(number: int, made_of: tuple[WarpProgram, Budget, Form], setting: Se
     if setting.progress is not None:
         setting.progress(f"round {number}: compiling at {program.ii_cycles:,} cycles")
     source = emit(program, setting.provenance, form)
-    compiled, found = _compiled(source, program, setting)
+    compiled, found = _compiled(source, program, setting, first=number == 1)
     registers = tuple((group.name, group.registers_per_thread) for group in program.groups)
     made = Round(
         number=number,
@@ -116,16 +116,22 @@ def _attempt(number: int, made_of: tuple[WarpProgram, Budget, Form], setting: Se
     return _Try(program=program, budget=budget, form=form, round=made)
 
 
-def _compiled(source: str, program: WarpProgram, setting: Setting) -> tuple[Compiled | None, tuple[Finding, ...]]:
+def _compiled(
+    source: str, program: WarpProgram, setting: Setting, *, first: bool
+) -> tuple[Compiled | None, tuple[Finding, ...]]:
+    """Return what was made of a source and what is wrong with it. What the assembler refuses is short of registers,
+    and of a further round what Triton refuses is a failed attempt, beside others; of the first it is an error.
+    """
     with tempfile.TemporaryDirectory(prefix="twillgpu-") as folder:
         file = Path(folder) / "emitted.py"
         file.write_text(source, encoding="utf-8")
         try:
             compiled = setting.compiler(file)
         except TwillError as error:
-            if error.where != "ptxas":
+            if error.where != "ptxas" and first:
                 raise
-            return None, (Finding(rule="assembler", group="", message=error.what, serious=True),)
+            rule = "assembler" if error.where == "ptxas" else "triton"
+            return None, (Finding(rule=rule, group="", message=error.what, serious=True),)
     judged = Judged(program=program, groups=ordered(program), compiled=compiled, limits=setting.limits)
     return compiled, findings(judged)
 
