@@ -1,9 +1,9 @@
 """The run over candidates: pruning, resuming, workers that die."""
 
 import os
+import select
 import signal
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -144,8 +144,14 @@ class _Interrupted(Executor):
         self.started = False
 
     def submit(self, _work, /, *_args):  # type: ignore[no-untyped-def,override]
+        arrived, tells = os.pipe()
+        os.set_blocking(tells, False)
+        before = signal.set_wakeup_fd(tells)
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.05)
+        assert select.select([arrived], [], [], 60)[0]  # the thread that takes it may have to wait for a processor
+        signal.set_wakeup_fd(before)
+        os.close(arrived)
+        os.close(tells)
         self.started = True
         return Future()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twillgpu.costs.record import Problem
 from twillgpu.schedule.assemble import assemble
 from twillgpu.schedule.model import Answer
-from twillgpu.schedule.polish import Draft, polish
+from twillgpu.schedule.polish import Draft, paused, polish
 from twillgpu.schedule.record import Schedule
 
 KEPT: tuple[tuple[frozenset[str], ...], ...] = (
@@ -19,7 +19,8 @@ KEPT: tuple[tuple[frozenset[str], ...], ...] = (
 def finish(
     problem: Problem, answer: Answer, *, slots: int, slot_cycles: int, lower: int, stages: int
 ) -> Schedule | None:
-    """Return the schedule of smallest interval in the order of ``answer``, ``None`` where registers or places fail.
+    """Return the schedule of smallest interval in the order of ``answer``, ``None`` where registers or places fail,
+    or where the solver was not told of the pauses that a group must have, and they are missing.
 
     First the order on units alone is kept; where the values then live together do not fit, the order of the
     lifetimes in registers, or in SMEM and TMEM, or both; at last the coarse starts themselves.
@@ -29,6 +30,8 @@ def finish(
         starts={name: start * slot_cycles for name, start in answer.starts.items()},
         groups=answer.groups,
     )
+    if not paused(problem, draft):
+        return None
     for choices in KEPT:
         polished = [polish(problem, draft, lower=lower, stages=stages, keep=keep) for keep in choices]
         schedules = [assemble(problem, found) for found in polished if found is not None]

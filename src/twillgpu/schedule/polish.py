@@ -221,6 +221,16 @@ def _led(draft: Draft, leader: str, products: Flights) -> list[_Before] | None:
     return orders
 
 
+def paused(problem: Problem, draft: Draft) -> bool:
+    """Return whether every group has the moments without a product in flight that its rules ask for."""
+    for products in flights(problem).values():
+        for group in sorted({draft.groups[name] for name in products}):
+            mine = {name: pairs for name, pairs in products.items() if draft.groups[name] == group}
+            if all(_led(draft, leader, mine) is None for leader in mine):
+                return False
+    return True
+
+
 def wait_window(problem: Problem, op: PricedOp) -> int:
     """Return how long an op keeps a wait of its group from starting, in the problem's unit of time."""
     if problem.rules.concurrency == "issue":

@@ -105,7 +105,7 @@ def _forced(comparison: Comparison) -> list[str]:
 def _lifted(comparison: Comparison) -> list[str]:
     """The plans that a rule refuses, shown without it, with what it says."""
     found = [row.found for row in comparison.rows if row.found.lifted]
-    lines = [line for one in found for line in wrap(f"{one.way.name}: without {one.lifted}: {one.reason}", hang="  ")]
+    lines = [line for one in found for line in wrap(f"{one.way.name}: breaks {one.reason}", hang="  ")]
     return section("* Not under all rules", lines)
 
 

@@ -98,6 +98,14 @@ def test_whatever_comes_out_is_sound(tiny: Problem) -> None:
     searched(tiny, PaperOptions(units=8, search=SearchOptions(time_limit_seconds=20)))
 
 
+def test_a_literal_solution_without_the_pause_that_a_group_must_have_is_no_schedule() -> None:
+    # At I = 1, a is in flight until b of the next iteration: at every moment. The literal method knows no pauses.
+    pair = LegalPair(rule="tiny_pause", relation="pause", first="a", second="b", distance=1)
+    tiny = replace(problem([Node(name="a", latency=1), Node(name="b", latency=1)], []), legality=(pair,))
+    result = searched(tiny, PaperOptions(literal=True, units=12))
+    assert result.schedule is None or result.schedule.ii_cycles > 1
+
+
 LONG = problem(
     [Node(name="a", uses=(use("mma", 300),)), Node(name="b", uses=(use(cycles=180),)), Node(name="c", latency=93)],
     [Dep(tail="a", head="b"), Dep(tail="b", head="c"), Dep(tail="c", head="a", distance=2)],
