@@ -160,12 +160,13 @@ def test_an_interrupt_waits_until_a_worker_has_started_whichever_thread_takes_th
     executor, release = _Interrupted(), threading.Event()
     other = threading.Thread(target=release.wait)
     other.start()
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with pytest.raises(KeyboardInterrupt):
             Local(lambda: executor, 1).submit(print)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
+        signal.signal(signal.SIGINT, before)
         release.set()
         other.join()
     assert executor.started
-    assert signal.getsignal(signal.SIGINT) is before
