@@ -200,10 +200,22 @@ def _pause_orders(problem: Problem, draft: Draft) -> Iterator[_Before]:
 
     Where the period has any moment without a product in flight, the issue of the next product is one.
     """
+    for orders in _pauses(problem, draft):
+        yield from orders or ()
+
+
+def paused(problem: Problem, draft: Draft) -> bool:
+    """Return whether every group has the moments without a product in flight that its rules ask for."""
+    return all(orders is not None for orders in _pauses(problem, draft))
+
+
+def _pauses(problem: Problem, draft: Draft) -> Iterator[list[_Before] | None]:
+    """Yield, for each rule and each group, the orders that keep its pause, ``None`` where it has none."""
     for products in flights(problem).values():
         for group in sorted({draft.groups[name] for name in products}):
             mine = {name: pairs for name, pairs in products.items() if draft.groups[name] == group}
-            yield from next(filter(None, (_led(draft, leader, mine) for leader in mine)), ())
+            led = (_led(draft, leader, mine) for leader in mine)
+            yield next((orders for orders in led if orders is not None), None)
 
 
 def _led(draft: Draft, leader: str, products: Flights) -> list[_Before] | None:
@@ -219,16 +231,6 @@ def _led(draft: Draft, leader: str, products: Flights) -> list[_Before] | None:
         orders.append(_Before(earlier=first, later=Moment(op=leader)))
         orders.append(_Before(earlier=Moment(op=leader), later=Moment(op=name, turns=turns + 1)))
     return orders
-
-
-def paused(problem: Problem, draft: Draft) -> bool:
-    """Return whether every group has the moments without a product in flight that its rules ask for."""
-    for products in flights(problem).values():
-        for group in sorted({draft.groups[name] for name in products}):
-            mine = {name: pairs for name, pairs in products.items() if draft.groups[name] == group}
-            if all(_led(draft, leader, mine) is None for leader in mine):
-                return False
-    return True
 
 
 def wait_window(problem: Problem, op: PricedOp) -> int:
