@@ -21,7 +21,7 @@ from twillgpu.machine.record import Groups, Registers
 from twillgpu.schedule import sat
 from twillgpu.schedule.ask import SMALL_REGISTERS
 from twillgpu.schedule.core import Question
-from twillgpu.schedule.finish import finish
+from twillgpu.schedule.finish import drafted, finish
 from twillgpu.schedule.model import Backend, answer
 from twillgpu.schedule.resolution import default_stages
 from twillgpu.schedule.solved import Effort
@@ -85,7 +85,7 @@ def test_attention_is_scheduled_at_its_bound(backend: Backend) -> None:
     asked = replace(question(kernel, 32, 3, scale), small_registers=SMALL_REGISTERS, pure=True)
     reply = answer(asked, (), EFFORT, backend)
     assert reply.outcome == "feasible"
-    schedule = finish(kernel, reply, slots=32, slot_cycles=64, lower=2048, stages=3)
+    schedule = finish(kernel, drafted(reply.starts, reply.groups, slots=32, slot_cycles=64), lower=2048, stages=3)
     assert schedule is not None
     assert schedule.ii_cycles == 2048
     assert isinstance(check(kernel, schedule, max_stages=3), Verified)

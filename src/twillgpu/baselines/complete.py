@@ -20,8 +20,8 @@ from twillgpu.costs.record import Problem, Scale
 from twillgpu.costs.scale import scaled
 from twillgpu.schedule.ask import ANY_WORK, SMALL_REGISTERS, Progress
 from twillgpu.schedule.core import Question
-from twillgpu.schedule.finish import finish
-from twillgpu.schedule.model import Answer, answer
+from twillgpu.schedule.finish import drafted, finish
+from twillgpu.schedule.model import answer
 from twillgpu.schedule.record import Schedule, SearchOptions
 from twillgpu.schedule.resolution import default_stages, longest_path, serial_interval, slot_cycles
 from twillgpu.schedule.search import search
@@ -206,11 +206,7 @@ class Completion:
             self._say_infeasible(last)
         if found.draft is None:
             return None
-        reply = Answer(
-            outcome="feasible", starts=found.draft.starts, groups=found.draft.groups, work=0.0, seconds=0.0
-        )
-        interval = found.draft.ii_cycles
-        schedule = finish(self.problem, reply, slots=interval, slot_cycles=1, lower=self.lower, stages=self.stages)
+        schedule = finish(self.problem, found.draft, lower=self.lower, stages=self.stages)
         # Three uses of a unit at once, and pauses, are not in the program in cycles.
         sound = schedule is not None and isinstance(check(self.problem, schedule, max_stages=self.stages), Verified)
         return schedule if sound else None
@@ -313,8 +309,8 @@ class Completion:
             self.progress(f"{question.interval} slots of {slot} cycles, {within}: {reply.outcome}")
             if not reply.starts:
                 return None
-            limits = {"slots": question.interval, "slot_cycles": slot, "lower": self.lower, "stages": self.stages}
-            schedule = finish(self.problem, reply, **limits)
+            draft = drafted(reply.starts, reply.groups, slots=question.interval, slot_cycles=slot)
+            schedule = finish(self.problem, draft, lower=self.lower, stages=self.stages)
             if schedule is not None:
                 return schedule
         self.known = False

@@ -55,7 +55,6 @@ def tightest(
     between: tuple[int, int],
     stages: int,
     effort: Effort,
-    hint: Mapping[str, int] | None = None,
 ) -> Tightest:
     """Return the smallest interval of ``problem`` in ``groups``, without the memories.
 
@@ -67,12 +66,8 @@ def tightest(
         between: smallest and largest interval, in cycles, that are looked at.
         stages: stages allowed.
         effort: limits; deterministic work first.
-        hint: starts of a known schedule.
     """
-    program = _Program(problem, groups, between=between, stages=stages)
-    for name, start in (hint or {}).items():
-        program.model.add_hint(program.starts[name], start)
-    return program.solve(effort)
+    return _Program(problem, groups, between=between, stages=stages).solve(effort)
 
 
 class _Program:

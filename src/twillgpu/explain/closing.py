@@ -5,7 +5,7 @@ from __future__ import annotations
 from twillgpu.explain.variant import Variant
 from twillgpu.schedule.ask import Asker
 from twillgpu.schedule.finish import finish
-from twillgpu.schedule.model import Answer
+from twillgpu.schedule.polish import Draft
 from twillgpu.schedule.record import Schedule
 from twillgpu.schedule.resolution import slot_cycles
 from twillgpu.verify import Verified, check
@@ -21,14 +21,12 @@ def tightened(variant: Variant, known: Schedule, lower: int) -> Schedule | None:
     """Return the known schedule with its order on every unit and its groups, and the smallest interval that the
     changed problem then allows; ``None`` where the order breaks a rule of it. No solver searches.
     """
-    reply = Answer(
-        outcome="feasible",
+    draft = Draft(
+        ii_cycles=known.ii_cycles,
         starts={op.name: op.start_cycle for op in known.ops},
         groups={op.name: op.group for op in known.ops},
-        work=0.0,
-        seconds=0.0,
     )
-    found = finish(variant.problem, reply, slots=known.ii_cycles, slot_cycles=1, lower=lower, stages=variant.stages)
+    found = finish(variant.problem, draft, lower=lower, stages=variant.stages)
     # Where ops hold more of a unit than before, it may not serve those that it served together.
     sound = found is not None and isinstance(check(variant.problem, found, max_stages=variant.stages), Verified)
     return found if sound else None

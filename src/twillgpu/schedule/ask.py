@@ -12,7 +12,7 @@ from twillgpu.costs.record import Problem, Scale
 from twillgpu.costs.scale import scaled
 from twillgpu.schedule.core import Question
 from twillgpu.schedule.descent import descend
-from twillgpu.schedule.finish import finish
+from twillgpu.schedule.finish import drafted, finish
 from twillgpu.schedule.iterative import iterative_schedule
 from twillgpu.schedule.measure import stage_count
 from twillgpu.schedule.model import Answer, answer
@@ -289,7 +289,8 @@ class Asker:
         return Found(schedule=None, proved=False, known=known)
 
     def _finish(self, reply: Answer, question: Question, slot: int, lower: int) -> Schedule | None:
-        return finish(self.problem, reply, slots=question.interval, slot_cycles=slot, lower=lower, stages=self.stages)
+        draft = drafted(reply.starts, reply.groups, slots=question.interval, slot_cycles=slot)
+        return finish(self.problem, draft, lower=lower, stages=self.stages)
 
     def _placed(self, reply: Answer, question: Question, slot: int, lower: int) -> tuple[Schedule | None, bool]:
         """Return a schedule in the groups found, with all registers and places, and whether it needs no more stages

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twillgpu.costs.record import Problem
 from twillgpu.schedule.assemble import assemble
-from twillgpu.schedule.model import Answer
 from twillgpu.schedule.polish import Draft, paused, polish
 from twillgpu.schedule.record import Schedule
 
@@ -16,20 +17,22 @@ KEPT: tuple[tuple[frozenset[str], ...], ...] = (
 """Whose lifetimes keep their order, from the freest to the strictest; the best of a row is taken."""
 
 
-def finish(
-    problem: Problem, answer: Answer, *, slots: int, slot_cycles: int, lower: int, stages: int
-) -> Schedule | None:
-    """Return the schedule of smallest interval in the order of ``answer``, ``None`` where registers or places fail,
+def drafted(starts: Mapping[str, int], groups: Mapping[str, int], *, slots: int, slot_cycles: int) -> Draft:
+    """Return what a solver answers in slots as a draft in cycles."""
+    return Draft(
+        ii_cycles=slots * slot_cycles,
+        starts={name: start * slot_cycles for name, start in starts.items()},
+        groups=dict(groups),
+    )
+
+
+def finish(problem: Problem, draft: Draft, *, lower: int, stages: int) -> Schedule | None:
+    """Return the schedule of smallest interval in the order of ``draft``, ``None`` where registers or places fail,
     or where the solver was not told of the pauses that a group must have, and they are missing.
 
     First the order on units alone is kept; where the values then live together do not fit, the order of the
     lifetimes in registers, or in SMEM and TMEM, or both; at last the coarse starts themselves.
     """
-    draft = Draft(
-        ii_cycles=slots * slot_cycles,
-        starts={name: start * slot_cycles for name, start in answer.starts.items()},
-        groups=answer.groups,
-    )
     if not paused(problem, draft):
         return None
     for choices in KEPT:

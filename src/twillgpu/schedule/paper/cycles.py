@@ -15,9 +15,8 @@ from math import ceil
 from twillgpu.costs.record import PricedEdge, PricedOp, Problem
 from twillgpu.graph.record import Use
 from twillgpu.schedule.finish import finish
-from twillgpu.schedule.model import Answer
 from twillgpu.schedule.paper.record import JointAnswer
-from twillgpu.schedule.polish import wait_window
+from twillgpu.schedule.polish import Draft, wait_window
 from twillgpu.schedule.record import Schedule
 
 STRETCHES = (1.0, 1.1, 1.25, 1.5, 2.0)
@@ -39,8 +38,8 @@ def in_cycles(
     layouts.append(_one_after_the_other(problem, starts, interval))
     found = []
     for period, laid in layouts:
-        draft = Answer(outcome="feasible", starts=laid, groups=groups, work=0.0, seconds=0.0)
-        schedule = finish(problem, draft, slots=period, slot_cycles=1, lower=lower, stages=stages)
+        draft = Draft(ii_cycles=period, starts=laid, groups=groups)
+        schedule = finish(problem, draft, lower=lower, stages=stages)
         if schedule is not None and _sound(problem, schedule):
             found.append(schedule)
     return min(found, key=lambda schedule: schedule.ii_cycles) if found else None

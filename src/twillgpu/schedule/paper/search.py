@@ -10,9 +10,8 @@ from twillgpu.costs.bounds import bounds
 from twillgpu.costs.record import Problem, Scale
 from twillgpu.costs.scale import scaled
 from twillgpu.schedule.ask import Progress
-from twillgpu.schedule.finish import finish
+from twillgpu.schedule.finish import drafted, finish
 from twillgpu.schedule.measure import measured, stage_count
-from twillgpu.schedule.model import Answer
 from twillgpu.schedule.paper.cycles import in_cycles
 from twillgpu.schedule.paper.joint import answer
 from twillgpu.schedule.paper.modulo import ModuloSchedule, shortest
@@ -225,12 +224,9 @@ class _Run:
                 lower=self.lower,
                 stages=stages,
             )
-        reply = Answer(
-            outcome="feasible", starts=found.answer.starts, groups=found.answer.groups, work=0.0, seconds=0.0
-        )
-        return finish(
-            self.problem, reply, slots=found.interval, slot_cycles=self.slot, lower=self.lower, stages=stages
-        )
+        starts, groups = found.answer.starts, found.answer.groups
+        draft = drafted(starts, groups, slots=found.interval, slot_cycles=self.slot)
+        return finish(self.problem, draft, lower=self.lower, stages=stages)
 
     def result(self) -> SearchResult:
         """Return the record that the default method returns, too."""
